@@ -1,0 +1,64 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the modules share: the way out (result or one clear error), common options, diff texts.
+
+The only utility that knows AnsibleModule. Private to the collection, may change at any time.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from .cni.errors import NodenetError
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+CONF_DIR_OPTIONS: dict[str, t.Any] = {"conf_dir": {"type": "path", "default": "/etc/cni/net.d"}}
+BIN_DIR_OPTIONS: dict[str, t.Any] = {"bin_dir": {"type": "path", "default": "/opt/cni/bin"}}
+STATE_DIR_OPTIONS: dict[str, t.Any] = {"state_dir": {"type": "path", "default": "/var/lib/nodenet-cni"}}
+LOCK_OPTIONS: dict[str, t.Any] = {"lock_timeout": {"type": "float", "default": 30.0}}
+FLANNEL_OPTIONS: dict[str, t.Any] = {
+    "flannel_subnet_file": {"type": "path", "default": "/run/flannel/subnet.env"},
+}
+
+
+def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.NoReturn:
+    """Call *function* and leave the module with what it returns.
+
+    An expected failure (any NodenetError, also one of the CNI protocol) ends the module with its text as ``msg`` and its
+    facts as further keys. An OSError that nobody has put into words names the path. Everything else is a defect and stays
+    a traceback.
+    """
+    try:
+        result = function()
+    except NodenetError as exc:
+        facts = {key: value for key, value in exc.facts.items() if key not in ("msg", "failed", "changed")}
+        module.fail_json(msg=str(exc), **facts)
+    except OSError as exc:
+        module.fail_json(msg=os_error_text(exc), errno=exc.errno)
+    module.exit_json(**result)
+
+
+def os_error_text(exc: OSError) -> str:
+    """One sentence for an OSError, naming the path or paths that it carries."""
+    paths = [_text(path) for path in (exc.filename, exc.filename2) if path is not None]
+    reason = exc.strerror or str(exc) or type(exc).__name__
+    return f"Cannot use {' and '.join(paths) or 'a file'} on this node: {reason}"
+
+
+def diff(before: t.Iterable[str], after: t.Iterable[str], header: str) -> dict[str, str]:
+    """The value of ``diff`` for a thing that is a list of lines; *header* is its path or name."""
+    return {
+        "before": "".join(f"{line}\n" for line in before),
+        "after": "".join(f"{line}\n" for line in after),
+        "before_header": header,
+        "after_header": header,
+    }
+
+
+def _text(path: object) -> str:
+    return os.fsdecode(path) if isinstance(path, (bytes, os.PathLike)) else str(path)
