@@ -1,0 +1,190 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The registry of findings: one checked fact that is wrong or doubtful, with a code that never changes its meaning.
+
+Code that looks at a node returns plain facts, ``{"kind": ..., "where": ..., **params}``. This module turns a fact into
+what a user reads: code, severity, text, hint, and whether the Go plugins or runtimes fail on it. The page
+docs/findings.md is generated from the same table (tests/tools/gen_findings.py).
+
+Adding one: take the next free number of the family, never reuse a number. A text is one sentence without a final dot;
+``{name}`` is replaced by the fact's value of that name.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+FAMILIES = {
+    "CONF": "files of the conf dir and what the runtimes make of them",
+    "BIN": "plugin executables",
+    "IPAM": "host-local configurations and their data dirs",
+    "MULTUS": "Multus and its delegates",
+    "NODE": "the node itself",
+    "FLEET": "what only shows when nodes are compared",
+}
+
+SEVERITIES = ("error", "warning", "info")
+
+FAILS = "fails"
+CARRIES_ON = "carries_on"
+UNAFFECTED = "unaffected"
+
+#: What the Go plugins, or the runtime that reads the file, do about it.
+GO = {
+    FAILS: "the runtime or the Go plugin fails on it",
+    CARRIES_ON: "the runtime or the Go plugin carries on, and the fault shows later or never",
+    UNAFFECTED: "no concern of the runtime or the Go plugin",
+}
+
+# kind: (code, severity, go, text, hint)
+# fmt: off
+REGISTRY = {
+    "conf-dir-missing": (
+        "CONF001", "error", FAILS,
+        "the directory does not exist, so no runtime finds a network",
+        "write a conflist there, or give the directory that the runtime reads",
+    ),
+    "conf-unreadable": (
+        "CONF002", "error", FAILS,
+        "the file cannot be read: {reason}",
+        "containerd loads no network at all while this file sorts first; CRI-O skips it",
+    ),
+    "conf-syntax": (
+        "CONF003", "error", FAILS,
+        "not valid JSON at line {line}, column {column}: {reason}",
+        "render the file with to_json instead of writing JSON by hand",
+    ),
+    "conf-trailing-comma": (
+        "CONF004", "error", FAILS,
+        "trailing comma at line {line}, column {column}",
+        "JSON allows no comma before a closing bracket; render lists with to_json instead of a loop",
+    ),
+    "conf-template-leftover": (
+        "CONF005", "error", FAILS,
+        "un-rendered template text {text!r} at line {line}, column {column}",
+        "the file was written before its placeholders were replaced",
+    ),
+    "conf-single-quotes": (
+        "CONF006", "error", FAILS,
+        "single quotes instead of double quotes at line {line}, column {column}",
+        "this is the text of a Python dict; pass it through to_json",
+    ),
+    "conf-python-literal": (
+        "CONF007", "error", FAILS,
+        "{text} instead of {wanted} at line {line}, column {column}",
+        "this is the text of a Python dict; pass it through to_json",
+    ),
+    "conf-structure": (
+        "CONF008", "error", FAILS,
+        "{reason}",
+        "a conflist needs name, cniVersion and a non-empty list plugins whose elements have a type",
+    ),
+    "conf-list-in-conf": (
+        "CONF009", "error", FAILS,
+        "a list of plugins in a file whose name does not end in .conflist",
+        "rename the file to .conflist and remove the old name in the same step",
+    ),
+    "conf-single-in-conflist": (
+        "CONF010", "error", FAILS,
+        "a single plugin in a file whose name ends in .conflist",
+        "put the plugin into the list plugins and give the list a name, or rename the file to .conf",
+    ),
+    "conf-name-invalid": (
+        "CONF011", "error", FAILS,
+        "{name!r} is not a network name",
+        "a name starts with a letter or digit and goes on with letters, digits, '_', '.' and '-'",
+    ),
+    "conf-version-unknown": (
+        "CONF012", "error", FAILS,
+        "cniVersion {version!r} is none of {supported}",
+        "the file loads and the node looks ready, but every pod fails",
+    ),
+    "conf-repeated-key": (
+        "CONF013", "error", CARRIES_ON,
+        "the key {key} occurs more than once in one object; the last one counts, without a word",
+        "keep one of them (keys are matched without regard to case)",
+    ),
+    "conf-network-twice": (
+        "CONF014", "warning", CARRIES_ON,
+        "defines network {network!r} that {first} defines already, so it is never used for it",
+        "remove one of the files or give one network another name",
+    ),
+    "conf-runtimes-differ": (
+        "CONF015", "warning", CARRIES_ON,
+        "containerd would use {containerd} and CRI-O would use {crio} for a new pod",
+        "repair or remove the file that one of them skips",
+    ),
+    "conf-no-network": (
+        "CONF016", "error", FAILS,
+        "{runtime} has no network for a new pod: {reason}",
+        "repair or remove the named file",
+    ),
+    "conf-hidden-file": (
+        "CONF017", "warning", CARRIES_ON,
+        "a hidden file that the runtimes read, before all others",
+        "remove it, or give it a name with another ending",
+    ),
+    "conf-subdir-plugins": (
+        "CONF018", "info", CARRIES_ON,
+        "adds {count} plugin(s) ({types}) to network {network!r} for runtimes with libcni 1.3.0 or newer",
+        "older runtimes do not read this directory, so the same network has two chains",
+    ),
+    "conf-plugin-missing": (
+        "CONF019", "error", FAILS,
+        "plugin {type!r} is not in {bin_dir}",
+        "install it; until then each failed attempt of a pod may leave one address reserved",
+    ),
+    "conf-ipam-invalid": (
+        "CONF020", "error", FAILS,
+        "{path}: {reason}",
+        "correct the value; the plugin refuses the configuration with the same words",
+    ),
+    "ipam-gateway-outside": (
+        "IPAM001", "warning", CARRIES_ON,
+        "the gateway {gateway} lies outside the subnet {subnet}",
+        "name an address of the subnet, or leave it out; only an IPv6 link-local gateway may lie elsewhere",
+    ),
+    "ipam-flannel-subnet-missing": (
+        "IPAM002", "warning", FAILS,
+        "network {network!r} takes its subnet from {path}, which cannot be read: {reason}",
+        "flanneld writes the file when it has got a lease; see whether it runs",
+    ),
+}
+# fmt: on
+
+
+def finding(kind: str, where: str, **params: object) -> dict[str, str]:
+    """Build the finding of one fact, in the shape that all modules return.
+
+    :param kind: key of the registry; an unknown one is a fault of the program (KeyError)
+    :param where: the file, network or address that the finding is about
+    :param params: the values that the text names
+    """
+    code, severity, go, text, hint = REGISTRY[kind]
+    return {
+        "code": code,
+        "severity": severity,
+        "where": where,
+        "text": text.format(**params),
+        "hint": hint.format(**params),
+        "go": go,
+    }
+
+
+def from_facts(facts: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+    """Turn facts into findings, the gravest first, else in the order given; of equal ones the first is kept.
+
+    :param facts: iterable of ``{"kind": ..., "where": ..., **params}``
+    """
+    out = []
+    for fact in facts:
+        params = {key: value for key, value in fact.items() if key not in ("kind", "where")}
+        item = finding(fact["kind"], fact["where"], **params)
+        if item not in out:
+            out.append(item)
+    return sorted(out, key=lambda item: SEVERITIES.index(item["severity"]))
