@@ -1,0 +1,235 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Files that container runtimes read while we write them.
+
+A runtime lists the conf directory and executes what lies in the bin directory at any moment. So a file appears there
+whole, with its final mode and owner, or it does not appear: it is written under a temporary name in the same
+directory, synced, and renamed into place.
+
+The temporary name (``.nodenet-tmp-<pid>-<random>``) starts with a dot and has no extension: libcni and CRI-O load
+only names that end in .conf, .conflist or .json, and no network configuration can name a plugin type like that.
+The writer holds a lock on its temporary file, so that left-overs of a killed writer can be told from a file at work.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+TEMPORARY_PREFIX = ".nodenet-tmp-"
+_SELINUX = "security.selinux"
+
+
+def replace_file(
+    path: str,
+    data: Union[bytes, Iterable[bytes]],
+    mode: int = 0o644,
+    owner: Optional[Tuple[int, int]] = None,
+) -> None:
+    """Put a file with this content in place of whatever has its name, in one step.
+
+    A reader sees the old file or the new one, never none and never a part; a process that executes the old file
+    keeps it. A symbolic link of that name is replaced as a link, its target is not touched. The umask plays no part.
+    The SELinux label of a file that is replaced is kept.
+
+    path: where; its directory must exist (see make_directory).
+    data: the content, or pieces of it in order. If getting a piece fails, nothing has changed.
+    mode: permission bits of the result.
+    owner: (uid, gid); by default the user who writes, which is root:root for root whatever the directory's group is.
+    Errors: OSError; nothing has changed then, unless the last sync of the directory failed.
+    """
+    with stage_file(path, data, mode, owner) as staged:
+        staged.commit()
+    sync_directory(os.path.dirname(path) or ".")
+
+
+def stage_file(
+    path: str,
+    data: Union[bytes, Iterable[bytes]],
+    mode: int = 0o644,
+    owner: Optional[Tuple[int, int]] = None,
+) -> StagedFile:
+    """Write and sync the file under its temporary name; StagedFile.commit() then gives it its name.
+
+    For a group of files of which none may change if one of them cannot be written (a full disk): stage all, commit
+    all, then call sync_directory() once. Arguments and errors as for replace_file.
+    """
+    staged = StagedFile(path)
+    try:
+        staged.write(data, mode, owner)
+    except BaseException:
+        staged.discard()
+        raise
+    return staged
+
+
+class StagedFile:
+    """A complete file that waits under a temporary name; a context manager that discards what was not committed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._name = os.path.basename(path)
+        if self._name in ("", ".", ".."):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        self._fd = -1
+        self._temporary = ""
+        # The directory is held open: renaming it meanwhile cannot make us write somewhere else.
+        self._dir_fd = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def write(self, data: Union[bytes, Iterable[bytes]], mode: int, owner: Optional[Tuple[int, int]]) -> None:
+        self._create()
+        with open(self._fd, "wb", closefd=False) as stream:
+            for piece in (data,) if isinstance(data, bytes) else data:
+                stream.write(piece)
+        if owner is None and os.geteuid() == 0:
+            owner = (0, 0)
+        if owner is not None:
+            os.fchown(self._fd, *owner)
+        os.fchmod(self._fd, mode)  # after the chown, which may clear bits
+        self._keep_label()
+        os.fsync(self._fd)
+
+    def commit(self) -> None:
+        """Give the file its name; sync_directory() makes that last over a power cut."""
+        try:
+            os.rename(self._temporary, self._name, src_dir_fd=self._dir_fd, dst_dir_fd=self._dir_fd)
+        except OSError as exc:
+            raise OSError(exc.errno, exc.strerror, self.path) from exc
+        self._temporary = ""
+        self._close()
+
+    def discard(self) -> None:
+        """Remove the temporary file; does nothing after commit()."""
+        if self._temporary:
+            try:
+                os.unlink(self._temporary, dir_fd=self._dir_fd)
+            except FileNotFoundError:
+                pass
+            self._temporary = ""
+        self._close()
+
+    def __enter__(self) -> StagedFile:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.discard()
+
+    def _create(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        while True:
+            name = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
+            fd = os.open(name, flags, 0o600, dir_fd=self._dir_fd)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(fd).st_nlink:
+                    self._fd, self._temporary = fd, name
+                    return
+            except BlockingIOError:
+                pass
+            os.close(fd)  # a sweep came between open and lock: it takes this name away, another one is used
+
+    def _keep_label(self) -> None:
+        try:
+            old = os.lstat(self.path)
+            if not stat.S_ISREG(old.st_mode):
+                return
+            label = os.getxattr(self.path, _SELINUX, follow_symlinks=False)
+            if label != _label_of(self._fd):
+                os.setxattr(self._fd, _SELINUX, label)
+        except OSError:
+            return  # no such file, no SELinux, or a policy that forbids it: the directory's default label stays
+
+    def _close(self) -> None:
+        for fd in (self._fd, self._dir_fd):
+            if fd >= 0:
+                os.close(fd)
+        self._fd = self._dir_fd = -1
+
+
+def _label_of(fd: int) -> bytes:
+    try:
+        return os.getxattr(fd, _SELINUX)
+    except OSError:
+        return b""
+
+
+def remove_file(path: str) -> bool:
+    """Remove a file or a symbolic link (never its target) so that it stays removed; False if there was none."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    sync_directory(os.path.dirname(path) or ".")
+    return True
+
+
+def make_directory(path: str, mode: int = 0o755) -> List[str]:
+    """Create the directory and its missing parents with exactly this mode; returns those created, outermost first.
+
+    An existing directory keeps its mode and owner. Errors: OSError, also when a part of the path is a file.
+    """
+    created: List[str] = []
+    missing: List[str] = []
+    current = os.path.abspath(path)
+    while not os.path.isdir(current):
+        missing.append(current)
+        current = os.path.dirname(current)
+    for directory in reversed(missing):
+        try:
+            os.mkdir(directory, 0o700)
+        except FileExistsError:
+            if os.path.isdir(directory):  # somebody else made it meanwhile
+                continue
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from None
+        os.chmod(directory, mode)
+        sync_directory(os.path.dirname(directory))
+        created.append(directory)
+    return created
+
+
+def sync_directory(path: str) -> None:
+    """Make renames, creations and removals in this directory last over a power cut."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sweep_temporary(directory: str) -> List[str]:
+    """Remove temporary files whose writer is gone (killed, power cut); returns their names.
+
+    A file that is being written is left alone: its writer holds the lock on it.
+    """
+    removed: List[str] = []
+    for name in _temporary_names(directory):
+        path = os.path.join(directory, name)
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue  # committed or swept meanwhile, or not ours (a link)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+            removed.append(name)
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        finally:
+            os.close(fd)
+    return removed
+
+
+def _temporary_names(directory: str) -> Iterator[str]:
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return iter(())
+    return iter(sorted(name for name in names if name.startswith(TEMPORARY_PREFIX)))
