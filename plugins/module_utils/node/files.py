@@ -9,7 +9,7 @@ whole, with its final mode and owner, or it does not appear: it is written under
 directory, synced, and renamed into place.
 
 The temporary name (``.nodenet-tmp-<pid>-<random>``) starts with a dot and has no extension: libcni and CRI-O load
-only names that end in .conf, .conflist or .json, and no network configuration can name a plugin type like that.
+only names that end in .conf, .conflist or .json, and a plugin type of that name would have to be guessed.
 The writer holds a lock on its temporary file, so that left-overs of a killed writer can be told from a file at work.
 """
 
@@ -30,9 +30,9 @@ _SELINUX = "security.selinux"
 
 def replace_file(
     path: str,
-    data: Union[bytes, Iterable[bytes]],
+    data: bytes | Iterable[bytes],
     mode: int = 0o644,
-    owner: Optional[Tuple[int, int]] = None,
+    owner: tuple[int, int] | None = None,
 ) -> None:
     """Put a file with this content in place of whatever has its name, in one step.
 
@@ -53,9 +53,9 @@ def replace_file(
 
 def stage_file(
     path: str,
-    data: Union[bytes, Iterable[bytes]],
+    data: bytes | Iterable[bytes],
     mode: int = 0o644,
-    owner: Optional[Tuple[int, int]] = None,
+    owner: tuple[int, int] | None = None,
 ) -> StagedFile:
     """Write and sync the file under its temporary name; StagedFile.commit() then gives it its name.
 
@@ -84,7 +84,7 @@ class StagedFile:
         # The directory is held open: renaming it meanwhile cannot make us write somewhere else.
         self._dir_fd = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    def write(self, data: Union[bytes, Iterable[bytes]], mode: int, owner: Optional[Tuple[int, int]]) -> None:
+    def write(self, data: bytes | Iterable[bytes], mode: int, owner: tuple[int, int] | None) -> None:
         self._create()
         with open(self._fd, "wb", closefd=False) as stream:
             for piece in (data,) if isinstance(data, bytes) else data:
@@ -171,13 +171,13 @@ def remove_file(path: str) -> bool:
     return True
 
 
-def make_directory(path: str, mode: int = 0o755) -> List[str]:
+def make_directory(path: str, mode: int = 0o755) -> list[str]:
     """Create the directory and its missing parents with exactly this mode; returns those created, outermost first.
 
     An existing directory keeps its mode and owner. Errors: OSError, also when a part of the path is a file.
     """
-    created: List[str] = []
-    missing: List[str] = []
+    created: list[str] = []
+    missing: list[str] = []
     current = os.path.abspath(path)
     while not os.path.isdir(current):
         missing.append(current)
@@ -204,12 +204,12 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
-def sweep_temporary(directory: str) -> List[str]:
+def sweep_temporary(directory: str) -> list[str]:
     """Remove temporary files whose writer is gone (killed, power cut); returns their names.
 
     A file that is being written is left alone: its writer holds the lock on it.
     """
-    removed: List[str] = []
+    removed: list[str] = []
     for name in _temporary_names(directory):
         path = os.path.join(directory, name)
         try:
