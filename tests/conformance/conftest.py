@@ -1,0 +1,34 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Fixtures of the conformance tests; they need pytest and hypothesis, no Ansible."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import reporting
+from plugin_drivers import LibraryDriver, import_root
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _collection_path():
+    """Make ``ansible_collections.nodenet.cni`` this very tree, whatever else is installed."""
+    with import_root():
+        yield
+
+
+@pytest.fixture(scope="session")
+def library(_collection_path):
+    return LibraryDriver()
+
+
+def pytest_terminal_summary(terminalreporter):
+    for line in reporting.LINES:
+        terminalreporter.write_line(line)
