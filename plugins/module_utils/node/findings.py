@@ -144,6 +144,41 @@ REGISTRY = {
         "{path}: {reason}",
         "correct the value; the plugin refuses the configuration with the same words",
     ),
+    "conf-broken": (
+        "CONF021", "error", FAILS,
+        "cannot be loaded: {reason}",
+        "containerd loads no network at all while this file sorts first; CRI-O skips it",
+    ),
+    "bin-noexec": (
+        "BIN001", "error", FAILS,
+        "{mount} is mounted with noexec, so no plugin below it can run",
+        "remount it with exec, or put the plugins into a directory on another file system",
+    ),
+    "bin-silent": (
+        "BIN002", "warning", FAILS,
+        "does not answer VERSION: {reason}",
+        "run it by hand with CNI_COMMAND=VERSION; a plugin that cannot say its versions cannot be used by a runtime",
+    ),
+    "bin-wrong-architecture": (
+        "BIN003", "error", FAILS,
+        "is built for {found}, this node runs {wanted}",
+        "install the build for {wanted}",
+    ),
+    "bin-truncated": (
+        "BIN004", "error", FAILS,
+        "is incomplete: {reason}",
+        "a former copy broke off; install it again",
+    ),
+    "bin-not-executable": (
+        "BIN005", "error", FAILS,
+        "cannot be executed: {reason}",
+        "give it mode 0755, or install it again",
+    ),
+    "bin-changed-since": (
+        "BIN006", "warning", UNAFFECTED,
+        "was changed by somebody else since it was installed from {source}, so it stays",
+        "name it in include to remove it all the same",
+    ),
     "ipam-gateway-outside": (
         "IPAM001", "warning", CARRIES_ON,
         "the gateway {gateway} lies outside the subnet {subnet}",
@@ -153,6 +188,126 @@ REGISTRY = {
         "IPAM002", "warning", FAILS,
         "network {network!r} takes its subnet from {path}, which cannot be read: {reason}",
         "flanneld writes the file when it has got a lease; see whether it runs",
+    ),
+    "ipam-host-bits": (
+        "IPAM003", "error", FAILS,
+        "{path}: {reason}",
+        "write {network}",
+    ),
+    "ipam-mixed-families": (
+        "IPAM004", "error", FAILS,
+        "{path}: {reason}",
+        "put IPv4 and IPv6 into a range set of their own, so that a pod gets one address of each",
+    ),
+    "ipam-orphan-network": (
+        "IPAM010", "warning", UNAFFECTED,
+        "no configuration names network {network!r}, whose directory holds {count} reservation(s)",
+        "left behind by a former network; remove the directory when nothing runs on that network any more",
+    ),
+    "ipam-empty-file": (
+        "IPAM011", "warning", CARRIES_ON,
+        "{count} empty address file(s), owner unknown: {names}",
+        "left by a power cut or a full file system; no DEL ever matches them, so the addresses stay blocked",
+    ),
+    "ipam-foreign-entry": (
+        "IPAM012", "info", UNAFFECTED,
+        "{count} entry(s) that are not of the plugin: {names}",
+        "keep other files out of this directory; they are never removed by this collection",
+    ),
+    "ipam-foreign-copy": (
+        "IPAM013", "warning", CARRIES_ON,
+        "{count} file(s) with the content of a reservation under another name: {names}",
+        "the Go plugin's DEL for that owner removes them too; move them elsewhere",
+    ),
+    "ipam-legacy-entry": (
+        "IPAM014", "info", CARRIES_ON,
+        "{count} reservation(s) that name a container id only: {names}",
+        "written by an old plugin; they count for every interface of the container",
+    ),
+    "ipam-odd-name": (
+        "IPAM015", "warning", CARRIES_ON,
+        "{count} address file(s) whose name is not the canonical text of the address: {names}",
+        "the Go plugin does not see that these addresses are taken and can hand them out again",
+    ),
+    "ipam-held-twice": (
+        "IPAM016", "error", CARRIES_ON,
+        "{count} address(es) reserved by more than one file: {names}",
+        "two owners may use one address; find out which of them is alive",
+    ),
+    "ipam-outside-ranges": (
+        "IPAM017", "warning", UNAFFECTED,
+        "{count} reservation(s) outside every range: {names}",
+        "the ranges changed after these addresses were handed out; they stay until their owner gives them back",
+    ),
+    "ipam-gateway-reserved": (
+        "IPAM018", "error", CARRIES_ON,
+        "a gateway address is reserved: {names}",
+        "its holder and the gateway use the same address; give it back and take another",
+    ),
+    "ipam-bad-content": (
+        "IPAM019", "warning", CARRIES_ON,
+        "{count} address file(s) that hold neither an id nor an id, CR LF and an interface: {names}",
+        "no DEL ever matches them, so the addresses stay blocked",
+    ),
+    "ipam-pool-high": (
+        "IPAM020", "warning", CARRIES_ON,
+        "range set {set} ({ranges}): {reserved} of {usable} addresses are reserved",
+        "enlarge the range before it runs out",
+    ),
+    "ipam-pool-leaked": (
+        "IPAM021", "warning", CARRIES_ON,
+        "range set {set} ({ranges}): {reserved} of {usable} addresses are reserved, {leaked} of them leaked",
+        "give the leaked addresses back; the range need not grow",
+    ),
+    "ipam-pool-full": (
+        "IPAM022", "error", FAILS,
+        "range set {set} ({ranges}): no address is free, {reserved} of {usable} are reserved",
+        "no further attachment gets an address; see whether addresses leaked before enlarging the range",
+    ),
+    "ipam-leaked": (
+        "IPAM023", "warning", CARRIES_ON,
+        "{count} reservation(s) whose owner is not alive: {names}",
+        "give them back once the list of live attachments is known to be complete",
+    ),
+    "ipam-unknown-owner": (
+        "IPAM024", "info", UNAFFECTED,
+        "{count} reservation(s) with a form of id that no listed attachment has: {names}",
+        "another runtime may own them; list its attachments too",
+    ),
+    "ipam-rotation-odd": (
+        "IPAM025", "info", CARRIES_ON,
+        "last_reserved_ip.{set} holds {text!r}, which is no address of range set {set}",
+        "the rotation starts again at the first address; nothing else depends on it",
+    ),
+    "ipam-symlinked-dir": (
+        "IPAM026", "error", FAILS,
+        "the directory of network {network!r} is a symbolic link",
+        "the Go plugin never finds a reservation in it again; make it a directory, or set dataDir",
+    ),
+    "fleet-address-twice": (
+        "FLEET001", "error", CARRIES_ON,
+        "address {address} of network {network!r} is held by {holders}",
+        "two nodes use one address on one segment; release it on all but one",
+    ),
+    "fleet-ranges-overlap": (
+        "FLEET002", "error", CARRIES_ON,
+        "network {network!r}: {first} on {first_host} overlaps {second} on {second_host}",
+        "give each node its own part of the subnet; sooner or later both hand out one address",
+    ),
+    "fleet-pool-high": (
+        "FLEET003", "warning", CARRIES_ON,
+        "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} are reserved",
+        "enlarge the range before it runs out",
+    ),
+    "fleet-pool-leaked": (
+        "FLEET004", "warning", CARRIES_ON,
+        "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} are reserved, {leaked} of them leaked",
+        "give the leaked addresses back; the range need not grow",
+    ),
+    "fleet-host-missing": (
+        "FLEET005", "error", UNAFFECTED,
+        "no report of host {host}: {reason}",
+        "the result is incomplete; an address may be held there too",
     ),
 }
 # fmt: on
