@@ -123,7 +123,9 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.line("%d x %s" % (len(nodeids), reason))
         for nodeid in nodeids[:5]:
             terminalreporter.line("    %s" % nodeid)
-    terminalreporter.line("a reason must start with %r and, in CI, nothing that needs the Go plugins may be left out" % ALLOWED)
+    terminalreporter.line(
+        "a reason must start with %r and, in CI, nothing that needs the Go plugins may be left out" % ALLOWED
+    )
 
 
 TALLY = pytest.StashKey()

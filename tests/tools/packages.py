@@ -1,0 +1,63 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs of the distribution that the tests use: present, installed as root on Debian, or named as missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+GO_PLUGIN = "/usr/lib/cni/host-local"
+DEBIAN = {
+    GO_PLUGIN: "containernetworking-plugins",
+    "ip": "iproute2",
+    "shellcheck": "shellcheck",
+    "strace": "strace",
+}
+
+
+def missing(programs: list[str]) -> list[str]:
+    return [name for name in programs if not (os.path.exists(name) if os.path.isabs(name) else shutil.which(name))]
+
+
+def obstacle() -> str | None:
+    """Why nothing can be installed here; None when it can."""
+    if os.environ.get("NODENET_NO_APT"):
+        return "NODENET_NO_APT is set"
+    if not shutil.which("apt-get"):
+        return "this is not a Debian system"
+    if os.geteuid() != 0:
+        return "installing it needs root"
+    return None
+
+
+def apt(*arguments: str) -> bool:
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    command = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", *arguments]
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+    return done.returncode == 0
+
+
+def install(names: list[str]) -> bool:
+    """Install Debian packages; the lists are fetched only when the first try finds them wanting."""
+    wanted = ["install", "-y", "--no-install-recommends", *names]
+    return apt(*wanted) or (apt("update") and apt(*wanted))
+
+
+def ensure(*programs: str) -> str | None:
+    """Make the programs available; None, or one sentence that says what is missing and why."""
+    absent = missing(list(programs))
+    if not absent:
+        return None
+    names = sorted({DEBIAN[name] for name in absent})
+    why = obstacle()
+    if why is None:
+        print("installing %s" % ", ".join(names), flush=True)
+        install(names)
+        absent = missing(absent)
+        if not absent:
+            return None
+        why = "installing it failed"
+    return "%s is missing (Debian package %s) and %s" % (", ".join(absent), ", ".join(names), why)
