@@ -12,7 +12,8 @@ from __future__ import annotations
 
 _DIGITS = frozenset("0123456789")
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
-_MAPPED = 0xFFFF << 32
+# every spelling of an octet: looking it up is quicker than judging it
+_OCTETS = {str(octet): octet for octet in range(256)}
 
 
 class Address:
@@ -155,30 +156,23 @@ def parse_address_or_cidr(text: str) -> Address | None:
 
 
 def _parse(text: str) -> Address | None:
-    if ":" in text:
-        number = _parse6(text)
-        if number is None:
-            return None
-        if number >> 32 == 0xFFFF:
-            return Address(32, number & 0xFFFFFFFF)
-        return Address(128, number)
-    number = _parse4(text)
-    return None if number is None else Address(32, number)
+    if ":" not in text:
+        number = _parse4(text)
+        return None if number is None else Address(32, number)
+    number = _parse6(text)
+    if number is None:
+        return None
+    if number >> 32 == 0xFFFF:
+        return Address(32, number & 0xFFFFFFFF)
+    return Address(128, number)
 
 
 def _parse4(text: str) -> int | None:
-    parts = text.split(".")
-    if len(parts) != 4:
+    try:
+        first, second, third, fourth = text.split(".")
+        return _OCTETS[first] << 24 | _OCTETS[second] << 16 | _OCTETS[third] << 8 | _OCTETS[fourth]
+    except (KeyError, ValueError):
         return None
-    number = 0
-    for part in parts:
-        if not 1 <= len(part) <= 3 or not _DIGITS.issuperset(part) or (part[0] == "0" and len(part) > 1):
-            return None
-        value = int(part)
-        if value > 255:
-            return None
-        number = number << 8 | value
-    return number
 
 
 def _parse6(text: str) -> int | None:

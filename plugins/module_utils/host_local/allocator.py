@@ -1,0 +1,70 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which address an attachment gets from a range set (host-local spec 4)."""
+
+from __future__ import annotations
+
+from ..cni.errors import INTERNAL, CniError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .addresses import Address
+    from .ranges import RangeSet
+    from .snapshot import Snapshot
+    from .store import Store
+
+
+class Allocator:
+    """The allocator of one range set; *index* is the set's number, which names its last_reserved_ip file."""
+
+    def __init__(self, range_set: RangeSet, index: int) -> None:
+        self.range_set = range_set
+        self.index = index
+
+    def allocate(
+        self, store: Store, snapshot: Snapshot, container_id: str, ifname: str, requested: Address | None = None
+    ) -> Address:
+        """Reserve an address for an attachment and move the rotation. Raises CniError with Go's text."""
+        if requested is None:
+            address = self._next(store, snapshot, container_id, ifname)
+        else:
+            address = self._requested(store, snapshot, container_id, ifname, requested)
+        store.set_last_reserved(self.index, address)
+        return address
+
+    def _requested(
+        self, store: Store, snapshot: Snapshot, container_id: str, ifname: str, requested: Address
+    ) -> Address:
+        if requested in self.range_set.gateways:
+            raise CniError(INTERNAL, f"requested ip {requested} is subnet's gateway")
+        if snapshot.is_taken(requested) or not store.reserve(snapshot, requested, container_id, ifname):
+            raise CniError(
+                INTERNAL, f"requested IP address {requested} is not available in range set {self.range_set}"
+            )
+        return requested
+
+    def _next(self, store: Store, snapshot: Snapshot, container_id: str, ifname: str) -> Address:
+        for held in snapshot.held_by(container_id, ifname):
+            if held.address in self.range_set:
+                raise CniError(
+                    INTERNAL,
+                    f"{held.address} has been allocated to {container_id}, duplicate allocation is not allowed",
+                )
+        for address in self.range_set.walk(store.last_reserved(self.index)):
+            if not snapshot.is_taken(address) and store.reserve(snapshot, address, container_id, ifname):
+                return address
+        raise CniError(INTERNAL, f"no IP addresses available in range set: {self.range_set}")
+
+
+def lowest_free(range_set: RangeSet, snapshot: Snapshot, also_taken: frozenset[Address] = frozenset()) -> Address | None:
+    """Return the lowest free address of a set, for static reservations: the same input gives the same plan.
+
+    *also_taken* are addresses that the caller has in mind for others.
+    """
+    ordered = sorted(range_set.ranges, key=lambda one: one.start.key)
+    for address in type(range_set)(ordered).walk():
+        if address not in also_taken and not snapshot.is_taken(address):
+            return address
+    return None

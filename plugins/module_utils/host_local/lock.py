@@ -1,0 +1,136 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The lock of a network directory: flock on ``<dir>/lock``, shared with the Go plugin (host-local spec 3.2)."""
+
+from __future__ import annotations
+
+import _signal
+import errno
+import fcntl
+import os
+import time
+
+from ..cni.errors import TRY_AGAIN_LATER, CniError, NodenetError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+DEFAULT_TIMEOUT = 60.0
+_RING_AGAIN = 0.05
+
+
+class LockTimeout(CniError):
+    """The lock was not to be had in time."""
+
+
+class _Alarm(Exception):
+    pass
+
+
+def _ring(_signum: int, _frame: FrameType | None) -> None:
+    raise _Alarm
+
+
+def flock(fd: int, operation: int, timeout: float) -> bool:
+    """Take a flock within *timeout* seconds and tell whether it was had.
+
+    The wait is a blocking flock that a timer signal ends: whoever polls starves behind waiters that block (H13).
+    """
+    try:
+        fcntl.flock(fd, operation | fcntl.LOCK_NB)
+        return True
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+    if timeout <= 0:
+        return False
+    before = _signal.signal(_signal.SIGALRM, _ring)
+    try:
+        # the timer rings again: its first signal may come just before flock blocks
+        delay, interval = _signal.setitimer(_signal.ITIMER_REAL, timeout, _RING_AGAIN)
+        try:
+            fcntl.flock(fd, operation)
+            return True
+        except _Alarm:
+            return False
+        finally:
+            _signal.setitimer(_signal.ITIMER_REAL, delay, interval)
+    finally:
+        _signal.signal(_signal.SIGALRM, before)
+
+
+def acquire(directory: int, path: str, timeout: float, create: bool) -> int | None:
+    """Open and lock the file ``lock`` below the open *directory*; return its descriptor, closing which unlocks.
+
+    With *create* the lock is exclusive and the file is made if need be; else it is shared, and None is returned when
+    there is no such file. *path* names the directory in messages. Raises OSError, or LockTimeout (code 11).
+    """
+    deadline = time.monotonic() + timeout
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+    while True:
+        try:
+            fd = os.open("lock", flags, 0o750, dir_fd=directory)
+        except FileNotFoundError:
+            if create:
+                raise
+            return None
+        try:
+            operation = fcntl.LOCK_EX if create else fcntl.LOCK_SH
+            if not flock(fd, operation, deadline - time.monotonic()):
+                holder = _holder(fd)
+                raise LockTimeout(
+                    TRY_AGAIN_LATER, f"cannot lock {path}/lock within {timeout:g} s: {holder or 'another process'} holds it"
+                )
+            if _is_still_there(fd, directory):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        # somebody removed or replaced the file while we waited: what we hold locks nobody out
+        os.close(fd)
+
+
+def _is_still_there(fd: int, directory: int) -> bool:
+    try:
+        return os.path.samestat(os.stat("lock", dir_fd=directory), os.fstat(fd))
+    except FileNotFoundError:
+        return False
+
+
+def _holder(fd: int) -> str:
+    """Name the process that holds the lock, if the kernel says so."""
+    found = os.fstat(fd)
+    wanted = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii", errors="replace") as lines:
+            for line in lines:
+                words = line.split()
+                if len(words) > 5 and words[1] == "FLOCK" and words[5] == wanted:
+                    return f"process {words[4]}{_command(words[4])}"
+    except OSError:
+        pass
+    return ""
+
+
+def _command(pid: str) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
+            return f" ({comm.read().strip()})"
+    except OSError:
+        return ""
+
+
+def timeout_from_environment(value: str | None) -> float:
+    """Return the seconds that CNI_LOCK_TIMEOUT asks for, the default when it is unset."""
+    if not value:
+        return DEFAULT_TIMEOUT
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86400:
+        raise NodenetError(f"CNI_LOCK_TIMEOUT must be a number of seconds from 0 to 86400, not {value}")
+    return seconds
