@@ -290,7 +290,8 @@ def _take_lowest_free(
             else:
                 who = label(entry.wanted.container_id)
                 raise NodenetError(
-                    f"Cannot reserve an address for {who} in {place}: no IP addresses available in range set: {sets[index]}"
+                    f"Cannot reserve an address for {who} in {place}: "
+                    f"no IP addresses available in range set: {sets[index]}"
                 )
             entry.add.append(address)
             old = freed.get(address)

@@ -48,8 +48,8 @@ class Wanted:
 def read_batch(items: Iterable[Mapping[str, Any]], network: str) -> list[Wanted]:
     """Turn the elements of the option ``reservations`` into what is wanted.
 
-    Each has ``owner`` or ``container_id``, and may have ``ifname``, ``addresses`` and ``state``. Raises NodenetError for
-    a bad name, a bad address, and whatever occurs twice.
+    Each has ``owner`` or ``container_id``, and may have ``ifname``, ``addresses`` and ``state``. Raises NodenetError
+    for a bad name, a bad address, and whatever occurs twice.
     """
     batch: list[Wanted] = []
     keys: set[tuple[str, str]] = set()

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whose reservations are alive, judged by a list of live attachments (DESIGN section 6)."""
+
+from __future__ import annotations
+
+from ..cni.errors import NodenetError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping
+
+_HEX = "0123456789abcdef"
+_FULL_ID = 64
+#: A shorter beginning of an id proves nothing; tools print 12 or 13 characters of it.
+SHORTEST_PREFIX = 12
+
+
+class LiveAttachments:
+    """The attachments that the caller says are alive.
+
+    Each has ``container_id``, whole or at least its first 12 characters, and may have ``ifname``; without it all
+    interfaces of the container are alive.
+    """
+
+    def __init__(self, attachments: Iterable[Mapping[str, Any]]) -> None:
+        # id, as listed: its interfaces; None stands for all of them
+        self._listed: dict[str, set[str] | None] = {}
+        for one in attachments:
+            container_id, ifname = one["container_id"], one.get("ifname")
+            if not container_id:
+                raise NodenetError("Cannot judge who is alive in live.attachments: a container_id is empty")
+            known = self._listed.setdefault(container_id, set())
+            if not ifname or known is None:
+                self._listed[container_id] = None
+            else:
+                known.add(ifname)
+        self._lengths = sorted({len(one) for one in self._listed if SHORTEST_PREFIX <= len(one)})
+        # with an empty list only plain ids can be judged
+        self._forms = {_listed_form(one) for one in self._listed} or {""}
+
+    def judge(self, container_id: str, ifname: str) -> bool | None:
+        """Tell whether the holder of a reservation is alive; None if the list does not say.
+
+        An id of a form that no listed one has (``<namespace>-<id>`` where only plain ids are listed, or free text) may
+        belong to a runtime that nobody asked. A reservation without interface name is alive with any interface.
+        """
+        exact = self._listed.get(container_id, ())
+        if exact != () and _covers(exact, ifname):
+            return True
+        for length in self._lengths:
+            if length >= len(container_id):
+                break
+            if _covers(self._listed.get(container_id[:length], ()), ifname):
+                return True
+        if exact != ():
+            return False
+        form = _form(container_id)
+        return False if form is not None and form in self._forms else None
+
+
+def _covers(interfaces: Iterable[str] | None, ifname: str) -> bool:
+    if interfaces is None:
+        return True
+    return ifname in interfaces if ifname else any(True for _one in interfaces)
+
+
+def _form(container_id: str) -> str | None:
+    """Return what stands before the 64 hex digits of an id, None for an id that is something else."""
+    head, tail = container_id[:-_FULL_ID], container_id[-_FULL_ID:]
+    if len(tail) < _FULL_ID or tail.strip(_HEX) or (head and not head.endswith("-")):
+        return None
+    return head
+
+
+def _listed_form(container_id: str) -> str | None:
+    """Return the form of a listed id, which may be cut short."""
+    head = container_id.rstrip(_HEX)
+    if len(container_id) - len(head) < SHORTEST_PREFIX or (head and not head.endswith("-")):
+        return None
+    return head
