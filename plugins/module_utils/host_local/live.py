@@ -37,7 +37,7 @@ class LiveAttachments:
                 self._listed[container_id] = None
             else:
                 known.add(ifname)
-        self._lengths = sorted({len(one) for one in self._listed if SHORTEST_PREFIX <= len(one)})
+        self._lengths = sorted({len(one) for one in self._listed if len(one) >= SHORTEST_PREFIX})
         # with an empty list only plain ids can be judged
         self._forms = {_listed_form(one) for one in self._listed} or {""}
 
