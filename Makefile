@@ -7,7 +7,7 @@ ARGS ?=
 RUN = $(PYTHON) tests/tools/run.py
 
 TARGETS = test check lint docs build soak bench venv unit conformance library units-newest mutants sanity integration \
-	molecule importer coverage system ruff format mypy yamllint ansible-lint changelog docs-lint
+	molecule importer coverage system import-lines ruff format mypy yamllint ansible-lint changelog docs-lint
 
 .PHONY: help demo clean $(TARGETS)
 

@@ -20,7 +20,7 @@ import venvs
 # targets of several steps; any other step is a target of its own
 TARGETS = {
     "lint": ["ruff", "format", "mypy", "yamllint", "ansible-lint", "changelog", "docs-lint", "importer"],
-    "check": ["ruff", "format", "mypy", "yamllint", "ansible-lint", "changelog", "docs-lint", "unit"],
+    "check": ["ruff", "format", "mypy", "yamllint", "ansible-lint", "changelog", "docs-lint", "import-lines", "unit"],
     "test": [
         "system",
         "ruff",
@@ -32,6 +32,7 @@ TARGETS = {
         "docs-lint",
         "importer",
         "docs",
+        "import-lines",
         "sanity",
         "integration",
         "molecule",

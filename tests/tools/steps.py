@@ -29,6 +29,11 @@ WARNING = re.compile(r"^WARNING: (.*\b(?:[Ss]kip|[Ee]xclud)\w*\b.*)$", re.MULTIL
 OUTSIDE_LABEL = re.compile(
     r"undefined label: '(ansible_collections\.ansible\.|ansible_|common_return|playbooks_|developing_)"
 )
+# what pip says while ansible-test fills its environments
+CHATTER = re.compile(
+    r"\s*(Collecting |Downloading |Installing collected|Successfully (installed|uninstalled)|Looking in |Using cached "
+    r"|Requirement already|Attempting uninstall|Found existing|Uninstalling |\u2501|WARNING: Location |\[notice\])"
+)
 
 
 class NotRun(Exception):
@@ -93,8 +98,9 @@ def call(venv: str, *command: str, cwd: str = ROOT, keep: bool = False, **extra:
         for line in process.stdout:
             text = line.decode(errors="replace")
             seen.append(text)
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            if not CHATTER.match(text):
+                sys.stdout.write(text)
+                sys.stdout.flush()
     code = process.wait()
     if code:
         raise Failed("`%s` ended with code %d" % (" ".join(command[:3]), code))
@@ -236,6 +242,10 @@ def sanity(arguments: list[str]) -> str:
         return ansible_test(base(), staged, "sanity", "--local", *arguments)
 
 
+def import_lines(arguments: list[str]) -> None:
+    call(base(), "python", "tests/tools/import_lines.py", *arguments)
+
+
 def unit(arguments: list[str]) -> None:
     pytest(base(), arguments or ["tests/unit"])
 
@@ -355,6 +365,7 @@ SINGLE = {
     "build": ("archive", build),
     "importer": ("galaxy-importer", importer),
     "sanity": ("ansible-test sanity, core 2.19", sanity),
+    "import-lines": ("lines that an import executes", import_lines),
     "unit": ("unit tests, core 2.19", unit),
     "coverage": ("unit tests, core 2.19", coverage),
     "units-newest": ("unit tests, newest core", units_newest),
