@@ -64,9 +64,7 @@ def parse(text: str, keys: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]
             else:
                 unknown.append(go_quote(pair))
         except ValueError as error:
-            raise CniError(
-                INTERNAL, "ARGS: error parsing value of pair %s: %s" % (go_quote(pair), error)
-            ) from None
+            raise CniError(INTERNAL, "ARGS: error parsing value of pair %s: %s" % (go_quote(pair), error)) from None
     if unknown and not ignore_unknown:
         raise CniError(INTERNAL, "ARGS: unknown args [%s]" % " ".join(unknown))
     return values

@@ -203,7 +203,9 @@ class Shape:
 class Text(Shape):
     """A string, or a type that reads itself from one: *parse* raises ValueError with Go's text."""
 
-    def __init__(self, name: str = "string", parse_text: Callable[[str], Any] | None = None, null_is_empty: bool = False):
+    def __init__(
+        self, name: str = "string", parse_text: Callable[[str], Any] | None = None, null_is_empty: bool = False
+    ):
         self.name = name
         self.parse_text = parse_text
         self.null_is_empty = null_is_empty
@@ -294,7 +296,9 @@ _JSON_TYPES = {tuple: "object", list: "array", str: "string", Number: "number", 
 
 def _mismatch(node: Any, path: str, name: str) -> TypeFault:
     where = " of %s" % path if path else ""
-    return TypeFault("json: cannot unmarshal %s into Go value%s of type %s" % (_JSON_TYPES[type(node)], where, name), path)
+    return TypeFault(
+        "json: cannot unmarshal %s into Go value%s of type %s" % (_JSON_TYPES[type(node)], where, name), path
+    )
 
 
 def decode(shape: Shape, data: bytes | str, prefix: str) -> Any:

@@ -206,4 +206,3 @@ def _groups(text: str, allow_dotted: bool) -> list[int] | None:
         else:
             return None
     return groups
-

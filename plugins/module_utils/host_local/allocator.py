@@ -40,9 +40,7 @@ class Allocator:
         if requested in self.range_set.gateways:
             raise CniError(INTERNAL, f"requested ip {requested} is subnet's gateway")
         if snapshot.is_taken(requested) or not store.reserve(snapshot, requested, container_id, ifname):
-            raise CniError(
-                INTERNAL, f"requested IP address {requested} is not available in range set {self.range_set}"
-            )
+            raise CniError(INTERNAL, f"requested IP address {requested} is not available in range set {self.range_set}")
         return requested
 
     def _next(self, store: Store, snapshot: Snapshot, container_id: str, ifname: str) -> Address:
@@ -58,7 +56,9 @@ class Allocator:
         raise CniError(INTERNAL, f"no IP addresses available in range set: {self.range_set}")
 
 
-def lowest_free(range_set: RangeSet, snapshot: Snapshot, also_taken: frozenset[Address] = frozenset()) -> Address | None:
+def lowest_free(
+    range_set: RangeSet, snapshot: Snapshot, also_taken: frozenset[Address] = frozenset()
+) -> Address | None:
     """Return the lowest free address of a set, for static reservations: the same input gives the same plan.
 
     *also_taken* are addresses that the caller has in mind for others.

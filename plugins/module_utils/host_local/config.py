@@ -68,7 +68,9 @@ _NET = gojson.Struct(
         "cniVersion": gojson.STRING,
         "ipam": _IPAM,
         "runtimeConfig": gojson.Struct("runtimeConfig", {"ipRanges": _RANGES, "ips": _REQUESTS}),
-        "args": gojson.Struct("args", {"cni": gojson.Struct("args.cni", {"ips": _REQUESTS}, pointer=True)}, pointer=True),
+        "args": gojson.Struct(
+            "args", {"cni": gojson.Struct("args.cni", {"ips": _REQUESTS}, pointer=True)}, pointer=True
+        ),
     },
 )
 
@@ -164,10 +166,10 @@ def _range_sets(values: dict[str, Any], ipam: dict[str, Any], cni_version: str) 
             where = fault.where.partition("]")[2] if path == "ipam" else fault.where
             raise ConfigError("invalid range set %d: %s" % (index, fault), path + where) from None
     families = [one.family for one in sets]
-    if max(families.count("4"), families.count("6")) > 1 and not versions.at_least(cni_version, "0.3.0"):
-        raise ConfigError(
-            "CNI version %s does not support more than 1 address per family" % cni_version, "cniVersion"
-        )
+    if max(families.count("4"), families.count("6")) > 1 and not versions.at_least(
+        cni_version or versions.DEFAULT, "0.3.0"
+    ):
+        raise ConfigError("CNI version %s does not support more than 1 address per family" % cni_version, "cniVersion")
     for index, one_set in enumerate(sets):
         for later in range(index + 1, len(sets)):
             if one_set.overlaps(sets[later]):

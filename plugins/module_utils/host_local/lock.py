@@ -82,7 +82,8 @@ def acquire(directory: int, path: str, timeout: float, create: bool) -> int | No
             if not flock(fd, operation, deadline - time.monotonic()):
                 holder = _holder(fd)
                 raise LockTimeout(
-                    TRY_AGAIN_LATER, f"cannot lock {path}/lock within {timeout:g} s: {holder or 'another process'} holds it"
+                    TRY_AGAIN_LATER,
+                    f"cannot lock {path}/lock within {timeout:g} s: {holder or 'another process'} holds it",
                 )
             if _is_still_there(fd, directory):
                 return fd

@@ -281,9 +281,7 @@ class Store:
             self._swept = True
         return new
 
-    def apply(
-        self, snapshot: Snapshot, add: Sequence[tuple[Address, str, str]], remove: Sequence[Reservation]
-    ) -> None:
+    def apply(self, snapshot: Snapshot, add: Sequence[tuple[Address, str, str]], remove: Sequence[Reservation]) -> None:
         """Make a batch of changes: all of it, or none if there is an error.
 
         Additions come before removals, so that a crash leaves nobody without an address; an address that changes its
