@@ -10,9 +10,9 @@ _ALPHANUMERIC = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 _NAME_CHARS = _ALPHANUMERIC | frozenset("_.-")
 _INTERFACE_MAX = 15
 # Unicode White_Space; str.isspace also takes U+001C to U+001F
-SPACE = frozenset(
-    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-)
+SPACE = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {
+    chr(code) for code in range(0x2000, 0x200B)
+}
 
 
 def valid_name(text: str) -> bool:

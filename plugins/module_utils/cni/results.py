@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Document = Dict[str, Any]
 
 _ROUTE_KEYS = ("dst", "gw", "mtu", "advmss", "priority", "table", "scope")
+_INTERFACE_KEYS = ("mac", "mtu", "name", "pciID", "sandbox", "socketPath")
 _DNS_KEYS = ("nameservers", "domain", "search", "options")
 _IP4_IP6 = ("0.1.0", "0.2.0")
 _WITH_IP_VERSION = ("0.3.0", "0.3.1", "0.4.0")
@@ -59,11 +60,7 @@ def parse(document: Document) -> Document:
                 result["routes"] += [_pick(route, ("dst", "gw")) for route in part.get("routes") or []]
         return result
     if document.get("interfaces"):
-        keys = (
-            ("name", "mac", "sandbox")
-            if version in _WITH_IP_VERSION
-            else ("mac", "mtu", "name", "pciID", "sandbox", "socketPath")
-        )
+        keys = ("name", "mac", "sandbox") if version in _WITH_IP_VERSION else _INTERFACE_KEYS
         result["interfaces"] = [_pick(one, keys) for one in document["interfaces"]]
     result["ips"] = [_pick(one, ("interface", "address", "gateway")) for one in document.get("ips") or []]
     result["routes"] = [_pick(route, _ROUTE_KEYS) for route in document.get("routes") or []]
@@ -115,10 +112,7 @@ def _render_newest(result: Document, version: str) -> Document:
 
 
 def _interface(interface: Document, version: str) -> Document:
-    keys = (
-        ("mac", "name", "sandbox") if version == "1.0.0" else ("mac", "mtu", "name", "pciID", "sandbox", "socketPath")
-    )
-    return _pick(interface, keys)
+    return _pick(interface, ("mac", "name", "sandbox") if version == "1.0.0" else _INTERFACE_KEYS)
 
 
 def _rounded(route: Document | None) -> Document | None:

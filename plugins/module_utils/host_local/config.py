@@ -166,9 +166,8 @@ def _range_sets(values: dict[str, Any], ipam: dict[str, Any], cni_version: str) 
             where = fault.where.partition("]")[2] if path == "ipam" else fault.where
             raise ConfigError("invalid range set %d: %s" % (index, fault), path + where) from None
     families = [one.family for one in sets]
-    if max(families.count("4"), families.count("6")) > 1 and not versions.at_least(
-        cni_version or versions.DEFAULT, "0.3.0"
-    ):
+    one_each = not versions.at_least(cni_version or versions.DEFAULT, "0.3.0")
+    if one_each and max(families.count("4"), families.count("6")) > 1:
         raise ConfigError("CNI version %s does not support more than 1 address per family" % cni_version, "cniVersion")
     for index, one_set in enumerate(sets):
         for later in range(index + 1, len(sets)):

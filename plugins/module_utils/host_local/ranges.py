@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RangeFault(ValueError):
-    """A rule of spec 2.4 is broken; ``str()`` is Go's text, ``where`` names the place below the set (``[1].subnet``)."""
+    """A rule of spec 2.4 is broken; ``str()`` is Go's text, ``where`` the place below the set (``[1].subnet``)."""
 
     def __init__(self, message: str, where: str = "") -> None:
         super().__init__(message)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from ..cni.errors import NodenetError
+from ..cni.names import interface_fault, valid_name
 from .addresses import Address, parse_address
 from .rows import label
 from .snapshot import STATIC_PREFIX
@@ -15,13 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable, Mapping
 
-_ALNUM = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-_NAME = _ALNUM | frozenset("_.-")
-#: Unicode White_Space, which Go's rule for interface names speaks of; str.isspace() knows other characters.
-_WHITE_SPACE = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | frozenset(
-    chr(code) for code in range(0x2000, 0x200B)
-)
 _OWNER_LENGTH = 241
+_NAME_RULE = "must start with a letter or digit and go on with letters, digits, '_', '.' and '-'"
 
 
 class Wanted:
@@ -61,7 +57,7 @@ def read_batch(items: Iterable[Mapping[str, Any]], network: str) -> list[Wanted]
         who = f"{label(wanted.container_id)} in network {network}"
         fault = interface_fault(wanted.ifname)
         if fault:
-            raise NodenetError(f"Cannot {verb} {who}: interface name {wanted.ifname!r} {fault}")
+            raise NodenetError(f"Cannot {verb} {who}: {fault[0]}: {wanted.ifname!r}")
         if wanted.key in keys:
             raise NodenetError(f"Cannot {verb} {who}: the reservation for interface {wanted.ifname} is listed twice")
         keys.add(wanted.key)
@@ -79,29 +75,11 @@ def read_batch(items: Iterable[Mapping[str, Any]], network: str) -> list[Wanted]
 
 
 def owner_fault(owner: str) -> str | None:
-    """Say what is wrong with the name of an owner (DESIGN: stored as ``static.<owner>``), None if nothing is."""
-    if not owner or owner[0] not in _ALNUM or not _NAME.issuperset(owner):
-        return "must start with a letter or digit and go on with letters, digits, '_', '.' and '-'"
+    """Say what is wrong with the name of an owner, which is stored as ``static.<owner>``; None if nothing is."""
+    if not valid_name(owner):
+        return _NAME_RULE
     if len(owner) > _OWNER_LENGTH:
         return f"is longer than {_OWNER_LENGTH} characters"
-    return None
-
-
-def container_id_fault(container_id: str) -> str | None:
-    """Say what is wrong with a container id (host-local spec 1.1), None if nothing is."""
-    if not container_id or container_id[0] not in _ALNUM or not _NAME.issuperset(container_id):
-        return "must start with a letter or digit and go on with letters, digits, '_', '.' and '-'"
-    return None
-
-
-def interface_fault(ifname: str) -> str | None:
-    """Say what is wrong with an interface name (host-local spec 1.1), None if nothing is."""
-    if not ifname or ifname in (".", ".."):
-        return "is no name"
-    if len(ifname.encode("utf-8", "surrogateescape")) > 15:
-        return "is longer than 15 bytes"
-    if "/" in ifname or ":" in ifname or not _WHITE_SPACE.isdisjoint(ifname):
-        return "contains '/', ':' or white space"
     return None
 
 
@@ -117,7 +95,7 @@ def _container_id(item: Mapping[str, Any], verb: str, network: str) -> str:
         if fault:
             raise NodenetError(f"Cannot {verb} owner {owner!r} in network {network}: the name {fault}")
         return STATIC_PREFIX + owner
-    fault = container_id_fault(str(container_id))
+    fault = None if valid_name(str(container_id)) else _NAME_RULE
     if fault is None and str(container_id).startswith(STATIC_PREFIX):
         fault = f"may not start with {STATIC_PREFIX!r}, use owner for a static reservation"
     if fault:
