@@ -1,0 +1,120 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Brings a source of plugins from the controller to the node, and only if the node lacks something of it."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterator
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node.archive import DirectorySource, digest_of_stream
+from ansible_collections.nodenet.cni.plugins.module_utils.node.checksum import wanted_digest
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False  # the temporary directory is made when something has to travel
+
+    def run(self, tmp=None, task_vars=None):
+        super().run(tmp, task_vars)
+        arguments = dict(self._task.args)
+        src = arguments.get("src")
+        if not isinstance(src, str) or not src or boolean(arguments.get("remote_src", False), strict=False):
+            return self._execute_module(module_args=arguments, task_vars=task_vars)
+        packed = None
+        try:
+            local = self._find_needle("files", os.path.expanduser(src))
+            name = os.path.basename(local.rstrip("/"))
+            if os.path.isdir(local):
+                if arguments.get("checksum"):
+                    raise NodenetError(f"Cannot verify {src}: checksum is for archives, this is a directory")
+                packed = self._pack(local, arguments.get("include"))
+                local, name = packed, name + ".tar"
+            arguments["checksum"] = "sha256:" + self._digest(local, name, arguments.get("checksum"))
+            arguments["remote_src"] = True
+            return self._install(local, name, arguments, task_vars)
+        except NodenetError as exc:
+            raise AnsibleActionFail(str(exc)) from exc
+        except OSError as exc:
+            raise AnsibleActionFail(f"Cannot read {exc.filename or src} on the controller: {exc.strerror}") from exc
+        finally:
+            if packed:
+                os.unlink(packed)
+
+    def _install(self, local, name, arguments, task_vars):
+        # The node remembers what an archive of this digest holds: if all of it is in place, nothing needs to travel.
+        asked = self._execute_module(module_args=dict(arguments, src=f"controller:/{name}"), task_vars=task_vars)
+        if not asked.get("src_missing"):
+            return asked
+        directory = self._connection._shell.tmpdir or self._make_tmp_path()
+        remote = self._connection._shell.join_path(directory, name)
+        self._transfer_file(local, remote)
+        self._fixup_perms2((directory, remote))
+        return self._execute_module(module_args=dict(arguments, src=remote), task_vars=task_vars)
+
+    def _digest(self, local, name, checksum):
+        """Return the sha256 of the archive, after it has been verified here."""
+        with open(local, "rb") as stream:
+            digest = digest_of_stream(stream)
+            if checksum:
+                algorithm, demanded = wanted_digest(self._with_real_path(checksum), name)
+                actual = digest if algorithm == "sha256" else digest_of_stream(stream, algorithm)
+                if actual != demanded:
+                    raise NodenetError(
+                        f"Cannot use {local}: its {algorithm} is {actual}, the checksum demands {demanded}"
+                    )
+        return digest
+
+    def _with_real_path(self, checksum):
+        algorithm, colon, value = str(checksum).partition(":")
+        if "/" not in value and "." not in value:
+            return checksum  # a digest, or what wanted_digest has to complain about
+        try:
+            return algorithm + colon + self._find_needle("files", os.path.expanduser(value))
+        except AnsibleError:
+            return checksum
+
+    def _pack(self, directory, include):
+        """Put the files of a directory into an archive that is the same for the same content."""
+        names = [name.strip() for name in include.split(",")] if isinstance(include, str) else include
+        fd, path = tempfile.mkstemp(suffix=".tar")
+        try:
+            with os.fdopen(fd, "wb") as stream, tarfile.open(
+                fileobj=stream, mode="w", format=tarfile.PAX_FORMAT
+            ) as tar:
+                for entry in DirectorySource(directory).entries(frozenset(names) if names else None):
+                    member = tarfile.TarInfo(entry.path)
+                    member.size = entry.size
+                    member.mode = 0o755 if entry.marked else 0o644
+                    tar.addfile(member, _Joined(entry.pieces()))
+        except BaseException:
+            os.unlink(path)
+            raise
+        return path
+
+
+class _Joined:
+    """Pieces of bytes as something that tarfile can read from."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        while size < 0 or len(self._rest) < size:
+            piece = next(self._pieces, b"")
+            if not piece:
+                break
+            self._rest += piece
+        if size < 0:
+            size = len(self._rest)
+        result, self._rest = self._rest[:size], self._rest[size:]
+        return result

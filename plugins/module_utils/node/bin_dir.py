@@ -1,0 +1,98 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a bin directory holds and what is to be done about it: the decisions of plugin_binaries, nothing is written."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from . import archive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MODE = 0o755
+
+INSTALLED = "installed"
+REPLACED = "replaced"
+ADJUSTED = "adjusted"
+UNCHANGED = "unchanged"
+KEPT = "kept"
+REMOVED = "removed"
+WRITES = (INSTALLED, REPLACED)
+
+
+class Present:
+    """What has a plugin's name in the bin directory: ``kind`` is "file", "link", "directory" or "other"."""
+
+    def __init__(self, kind: str, sha256: str = "", mode: int = 0, owner: tuple[int, int] = (0, 0)) -> None:
+        self.kind = kind
+        self.sha256 = sha256
+        self.mode = mode
+        self.owner = owner
+
+    def words(self) -> dict[str, str]:
+        if self.kind != "file":
+            return {"kind": self.kind}
+        return {"sha256": self.sha256, "mode": f"0{self.mode:o}", "owner": "{}:{}".format(*self.owner)}
+
+
+def plan(
+    wanted: Mapping[str, str], present: Mapping[str, Present], owner: tuple[int, int] | None
+) -> list[tuple[str, str]]:
+    """Decide for each wanted plugin what to do: [(name, action)], by name.
+
+    wanted: sha256 by name. present: what is there now, by name; missing ones are left out.
+    owner: (uid, gid) that the files should have, None if anybody will do.
+    """
+    return [(name, _action(digest, present.get(name), owner)) for name, digest in sorted(wanted.items())]
+
+
+def _action(digest: str, there: Present | None, owner: tuple[int, int] | None) -> str:
+    if there is None:
+        return INSTALLED
+    if there.kind != "file" or there.sha256 != digest:
+        return REPLACED
+    if there.mode != MODE or owner not in (None, there.owner):
+        return ADJUSTED
+    return UNCHANGED
+
+
+def plan_removal(
+    recorded: Mapping[str, str], include: Sequence[str], present: Mapping[str, Present]
+) -> list[tuple[str, str]]:
+    """Decide for each plugin that may go: [(name, REMOVED or KEPT)], by name; what is not there is left out.
+
+    recorded: sha256 by name of what counts as ours. include: names to remove whatever they hold; if given, only these.
+    A file that was changed since is somebody else's and stays.
+    """
+    result = []
+    for name in sorted(set(include or recorded) & set(present)):
+        there = present[name]
+        ours = there.kind == "file" and there.sha256 == recorded.get(name)
+        result.append((name, REMOVED if include or ours else KEPT))
+    return result
+
+
+def look(bin_dir: str, names: Sequence[str]) -> dict[str, Present]:
+    """Read what has these names in the bin directory; links are not followed. Errors: OSError."""
+    found = {}
+    for name in names:
+        path = os.path.join(bin_dir, name)
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISREG(status.st_mode):
+            with open(path, "rb") as stream:
+                digest = archive.digest_of_stream(stream)
+            found[name] = Present("file", digest, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid))
+        elif stat.S_ISLNK(status.st_mode):
+            found[name] = Present("link")
+        else:
+            found[name] = Present("directory" if stat.S_ISDIR(status.st_mode) else "other")
+    return found

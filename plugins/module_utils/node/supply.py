@@ -1,0 +1,115 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The source of one run, verified: what it offers, and its content when that is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from ..cni.errors import NodenetError
+from . import archive, elf, manifest, offers
+from .checksum import wanted_digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Source = archive.ArchiveSource | archive.DirectorySource
+
+
+class Supply:
+    """The verified source of one run: ``wanted`` offers by name, ``ignored`` names, and the content when needed."""
+
+    wanted: dict[str, offers.Offer]
+    ignored: list[str]
+
+    def __init__(
+        self, src: str, bin_dir: str, checksum: str | None, include: Sequence[str], record: manifest.Manifest
+    ) -> None:
+        self.label = src
+        self.digest = ""
+        self._source: Source | None = None
+        self._absence: NodenetError | None = None
+        if os.path.realpath(src) == os.path.realpath(bin_dir):
+            raise NodenetError(
+                f"Cannot install plugins from {src} into {bin_dir}: they are the same directory; leave out src to only "
+                "look after the required ones"
+            )
+        demanded = wanted_digest(checksum, os.path.basename(src)) if checksum else None
+        try:
+            self._source = archive.open_source(src)
+        except NodenetError as exc:
+            # An archive that was removed after it was installed is not needed to see that all of it is in place.
+            if not exc.facts.get("src_missing") or not demanded or demanded[1] not in record.archives:
+                raise
+            self._absence = exc
+            self.digest = demanded[1]
+        try:
+            if self._source:
+                _verify(self._source, demanded)
+                self.digest = self._source.digest
+            known = record.archives.get(self.digest)
+            if known and self.digest:
+                self.offers = [offers.Offer(**values) for values in known["files"]]
+            elif self._source:
+                self.offers = offers.inspect(self._source, include)
+            self.wanted, self.ignored = offers.select(self.offers, include, elf.node_architectures(), src)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def nothing(cls) -> Supply:
+        supply = cls.__new__(cls)
+        supply.label = supply.digest = ""
+        supply.wanted, supply.ignored, supply.offers = {}, [], []
+        supply._source = supply._absence = None
+        return supply
+
+    def need_content(self) -> None:
+        if self._absence:
+            raise self._absence
+
+    def contents(self, names: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield (name, pieces) of these plugins, in the source's order; what differs from what was verified fails."""
+        if self._source is None:
+            return
+        by_path = {self.wanted[name].path: self.wanted[name] for name in names}
+        for entry in self._source.entries(frozenset(by_path)):
+            offer = by_path.pop(entry.path)
+            yield offer.name, self._verified(entry.pieces(), offer)
+        if by_path:
+            raise self._moved(sorted(by_path)[0])
+
+    def _verified(self, pieces: Iterator[bytes], offer: offers.Offer) -> Iterator[bytes]:
+        digest = hashlib.sha256()
+        for piece in pieces:
+            digest.update(piece)
+            yield piece
+        if digest.hexdigest() != offer.sha256:
+            raise self._moved(offer.name)
+
+    def _moved(self, name: str) -> NodenetError:
+        return NodenetError(f"Cannot install {name} from {self.label}: it changed while it was read", plugin=name)
+
+    def close(self) -> None:
+        if self._source:
+            self._source.close()
+
+
+def _verify(source: Source, demanded: tuple[str, str] | None) -> None:
+    if demanded is None:
+        return
+    if isinstance(source, archive.DirectorySource):
+        raise NodenetError(f"Cannot verify {source.path}: checksum is for archives, this is a directory")
+    algorithm, digest = demanded
+    actual = source.digest if algorithm == "sha256" else source.hexdigest(algorithm)
+    if actual != digest:
+        raise NodenetError(
+            f"Cannot use {source.path}: its {algorithm} is {actual}, the checksum demands {digest}",
+            actual=actual,
+            demanded=digest,
+        )

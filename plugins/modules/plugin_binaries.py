@@ -1,0 +1,254 @@
+#!/usr/bin/python
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: plugin_binaries
+short_description: Install CNI plugin executables
+version_added: 0.1.0
+description:
+  - Makes the plugins of an archive or a directory present in the bin directory of a node, or removes what it
+    installed before.
+  - Use it to install or upgrade plugins on a node that is in use. Every file is replaced by a rename, so that a
+    plugin is never missing or partial, a plugin that is running goes on, and C(text file busy) cannot happen. Links
+    are replaced, never written through.
+  - Everything is verified before anything is written, the checksum of the archive, every name in it, that each plugin
+    is an executable for the architecture of the node, and that it is complete. Plugins of other products in the same
+    directory are left alone.
+extends_documentation_fragment:
+  - nodenet.cni._attributes
+  - nodenet.cni._attributes.actiongroup_all
+  - nodenet.cni._attributes.platform
+  - nodenet.cni._options.bin_dir
+  - nodenet.cni._options.state_dir
+attributes:
+  action:
+    description: Has a matching action plugin, so that some of the work is done on the controller.
+    support: full
+    details:
+      - It copies O(src) from the controller, if something of it is not in place yet.
+  check_mode:
+    support: full
+    details:
+      - Plugins that would be written are not asked for their versions, RV(plugins[].version) is empty for them.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  src:
+    description:
+      - Archive with the plugins, C(.tgz), C(.tar.gz), C(.tar.xz), C(.tar.bz2), C(.tar) or C(.zip), told by its
+        content, or a directory with them.
+      - Only files at the top of it count, or those in its one top folder if there is nothing else at the top. Of
+        these only ELF programs are taken as plugins, and what O(include) names. An archive that holds a link, a
+        device, or a name that points outside of it, is refused.
+      - In a directory a link counts as the file that it leads to, if that lies in the directory.
+      - Without it the module only looks after the O(required) plugins, or removes what it installed.
+      - With O(checksum) an archive may be gone from the node once all of it is installed.
+    type: path
+  remote_src:
+    description:
+      - Whether O(src), and the checksum file in O(checksum), lie on the node. If not, they are looked for on the
+        controller, as for M(ansible.builtin.copy).
+    type: bool
+    default: false
+  checksum:
+    description:
+      - Digest that the archive must have, C(sha256:<hex digest>) or C(sha512:<hex digest>).
+      - C(sha256:<path>) takes the digest from a checksum file, out of the line that names the file name of O(src). A
+        digest without a file name only counts if it is the only one in the file.
+    type: str
+  include:
+    description:
+      - Names of the plugins to install. All in O(src) if this is empty. A script is only installed if it is named here.
+      - With O(state=absent), names of the plugins to remove, whoever installed them.
+    type: list
+    elements: str
+    default: []
+  required:
+    description:
+      - Names of plugins that must be in O(bin_dir) afterwards. Those that O(src) lacks must be there already. They
+        are kept and reported.
+      - If one is neither in O(src) nor there, nothing is changed, and the error says where the plugin comes from.
+    type: list
+    elements: str
+    default: []
+  state:
+    description:
+      - V(present) installs what is missing or differs, by content, mode or owner. The files get mode C(0755) and
+        belong to the user who runs the module.
+      - V(absent) removes the plugins that this module installed (or found in place as wanted), if nobody changed them
+        since. If O(src) is given, plugins that are identical to those in it are removed too.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: nodenet.cni.conflist
+author:
+  - The nodenet.cni authors (@nodenet)
+"""
+
+EXAMPLES = r"""
+- name: Install the plugins of an archive that lies on the controller
+  nodenet.cni.plugin_binaries:
+    src: cni-plugins-linux-amd64-v1.5.1.tgz
+
+- name: Install a verified archive from a mirror that every node mounts
+  nodenet.cni.plugin_binaries:
+    src: /srv/mirror/cni-plugins-linux-amd64-v1.5.1.tgz
+    remote_src: true
+    checksum: sha256:/srv/mirror/SHA256SUMS
+
+- name: Take some of the distribution's plugins, and make sure that flannel is there
+  nodenet.cni.plugin_binaries:
+    src: /usr/lib/cni
+    remote_src: true
+    include: [bridge, host-local, loopback, portmap]
+    required: [flannel]
+
+- name: See what an upgrade would change
+  nodenet.cni.plugin_binaries:
+    src: cni-plugins-linux-amd64-v1.6.0.tgz
+  check_mode: true
+  diff: true
+
+- name: Remove what this module installed, other plugins stay
+  nodenet.cni.plugin_binaries:
+    state: absent
+"""
+
+RETURN = r"""
+bin_dir:
+  description: The directory with the plugins.
+  type: str
+  returned: success
+  sample: /opt/cni/bin
+plugins:
+  description: The plugins that the task speaks of, by name.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    name:
+      description: Name of the plugin, which is its type in a network configuration.
+      type: str
+      sample: bridge
+    path:
+      description: Where it is.
+      type: str
+      sample: /opt/cni/bin/bridge
+    action:
+      description:
+        - What was done, or would be done in check mode. V(adjusted) means that mode or owner were set right. V(kept)
+          is a required plugin that O(src) lacks, or a file that O(state=absent) did not remove.
+      type: str
+      sample: replaced
+    sha256:
+      description: Digest of the content. Empty for what is no plain file.
+      type: str
+      sample: 5ed55ea9c6b5f9f1d9ee0f2d2d3ae9ec04a7e8d56c4a5e4a6b1c1c7b1d3d0d1f
+    version:
+      description: Release, in the plugin's own words. Empty if it does not tell, as those that Debian builds.
+      type: str
+      sample: v1.5.1
+    cni_versions:
+      description: Versions of the CNI specification that the plugin speaks, as it answers to C(VERSION).
+      type: list
+      elements: str
+      sample: ["0.4.0", "1.0.0"]
+removed:
+  description: Names of the plugins that were removed.
+  type: list
+  elements: str
+  returned: success
+  sample: []
+ignored:
+  description: Names of files in O(src) that were passed over.
+  type: list
+  elements: str
+  returned: success
+  sample: ["LICENSE", "README.md"]
+findings:
+  description: What is wrong or doubtful with the plugins.
+  type: list
+  elements: dict
+  returned: success, or when the bin directory is mounted with noexec
+  contains:
+    code:
+      description: Code of the finding. It never changes its meaning.
+      type: str
+      sample: BIN002
+    severity:
+      description: One of V(error), V(warning), V(info).
+      type: str
+      sample: warning
+    where:
+      description: The file.
+      type: str
+      sample: /opt/cni/bin/bridge
+    text:
+      description: What is wrong.
+      type: str
+      sample: "does not answer VERSION: no answer within 5 s"
+    hint:
+      description: What to do about it.
+      type: str
+      sample: run it by hand with CNI_COMMAND=VERSION
+    go:
+      description: What the container runtime does about it, one of V(fails), V(carries_on), V(unaffected).
+      type: str
+      sample: fails
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils.node import binaries
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec=dict(
+            src=dict(type="path"),
+            # Settled by the action plugin: by the time this runs, src lies on the node.
+            remote_src=dict(type="bool", default=False),
+            checksum=dict(type="str"),
+            include=dict(type="list", elements="str", default=[]),
+            required=dict(type="list", elements="str", default=[]),
+            state=dict(type="str", choices=["present", "absent"], default="present"),
+            **_ansible.BIN_DIR_OPTIONS,
+            **_ansible.STATE_DIR_OPTIONS,
+        ),
+        required_if=[("state", "present", ("src", "required"), True)],
+        required_by={"checksum": ("src",)},
+        supports_check_mode=True,
+    )
+    params = module.params
+    function = binaries.install if params["state"] == "present" else binaries.remove
+
+    def work():
+        result = function(
+            bin_dir=params["bin_dir"],
+            state_dir=params["state_dir"],
+            src=params["src"],
+            checksum=params["checksum"],
+            include=params["include"],
+            required=params["required"],
+            check_mode=module.check_mode,
+        )
+        for item in result["findings"]:
+            if item["severity"] != "info":
+                module.warn("{where} {text} ({code})".format(**item))
+        if not module._diff:
+            del result["diff"]
+        return result
+
+    _ansible.run(module, work)
+
+
+if __name__ == "__main__":
+    main()
