@@ -125,8 +125,8 @@ options:
     default: fail
 notes:
   - C(last_reserved_ip.N), the plugin's rotation, is neither read nor written. A static reservation does not move it.
-  - An address that is held already is kept when it has come to lie outside of the ranges, and RV(findings) says so. A new
-    address outside of the ranges is refused, and so is a gateway.
+  - An address that is held already is kept when it has come to lie outside of the ranges, and RV(findings) says so. A
+    new address outside of the ranges is refused, and so is a gateway.
   - An empty address file that is older than 60 seconds was left by a crash and is replaced when its address is wanted.
 seealso:
   - module: nodenet.cni.host_local_info

@@ -1,0 +1,288 @@
+#!/usr/bin/python
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_local_info
+short_description: Report who holds which address of the host-local IPAM plugin
+version_added: 0.1.0
+author:
+  - The nodenet.cni authors (@nodenet)
+description:
+  - Reports the networks of a node whose addresses the CNI plugin C(host-local) hands out - range sets, usage, every
+    reservation with its holder, where the rotation stands, and what is wrong or doubtful.
+  - Finds the data directories from the configurations, also through the C(flannel) plugin and the delegates of
+    Multus, and reports directories that no configuration speaks of any more.
+  - With O(live) it also says whose owner is alive and which addresses leaked.
+extends_documentation_fragment:
+  - nodenet.cni._attributes
+  - nodenet.cni._attributes.info_module
+  - nodenet.cni._attributes.actiongroup_all
+  - nodenet.cni._attributes.platform
+  - nodenet.cni._options.conf_dir
+  - nodenet.cni._options.flannel
+  - nodenet.cni._options.lock
+options:
+  networks:
+    description:
+      - Names of the networks to report. A name that neither a configuration nor a directory has is an error.
+      - When left out, all networks of O(conf_dir) are reported, and all directories beside theirs that hold
+        reservations.
+    type: list
+    elements: str
+  config:
+    description:
+      - Report the networks of this configuration (a conflist, or that of a single plugin) instead of those of
+        O(conf_dir).
+    type: dict
+  data_dir:
+    description:
+      - Look for the networks in this data directory instead of those that the configurations name.
+    type: path
+  live:
+    description:
+      - Who is alive, to tell which addresses leaked.
+    type: dict
+    suboptions:
+      attachments:
+        description:
+          - All live attachments of the node, of every container runtime that uses its networks.
+          - A reservation whose id has a form that no listed id has (such as C(<namespace>-<id>) where only plain ids
+            are listed) is reported as unknown, not as leaked. So is one that is younger than 60 seconds.
+        type: list
+        elements: dict
+        required: true
+        suboptions:
+          container_id:
+            description:
+              - Id of the container or sandbox as the runtime passes it to CNI plugins, or its first 12 or more
+                characters.
+            type: str
+            required: true
+          ifname:
+            description:
+              - Name of the interface. When left out, all interfaces of the container are alive.
+            type: str
+seealso:
+  - module: nodenet.cni.host_local_reservation
+  - module: nodenet.cni.fleet_audit
+"""
+
+EXAMPLES = r"""
+- name: Report all networks of the node
+  nodenet.cni.host_local_info:
+  register: ipam
+
+- name: Show how full they are
+  ansible.builtin.debug:
+    msg: "{{ item.name }}: {{ item.range_sets | map(attribute='free') | sum }} addresses free"
+  loop: "{{ ipam.networks }}"
+  loop_control:
+    label: "{{ item.name }}"
+
+- name: Report one network
+  nodenet.cni.host_local_info:
+    networks:
+      - cbr0
+
+- name: Find leaked addresses
+  nodenet.cni.host_local_info:
+    live:
+      attachments:
+        - container_id: 315bbe38938f72661913b5ed4c645249fdb913219e9898d43a39ccb85abfe0f4
+          ifname: eth0
+  register: ipam
+"""
+
+RETURN = r"""
+report_version:
+  description: Version of the form of this report.
+  returned: success
+  type: int
+  sample: 1
+networks:
+  description: The networks, in the order in which the runtimes load them, orphan directories last.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the network.
+      type: str
+      sample: lan
+    data_dir:
+      description: Data directory in which the directory of the network lies.
+      type: str
+      sample: /var/lib/cni/networks
+    source:
+      description: File that defines the network, null for an orphan directory.
+      type: str
+      sample: /etc/cni/net.d/10-lan.conflist
+    scope:
+      description:
+        - V(shared) when one layer 2 segment reaches over nodes, V(node) when each node has the subnet for itself.
+        - Null for an orphan directory.
+      type: str
+      sample: node
+    range_sets:
+      description: The range sets in the order that numbers them. Empty when the configuration is missing or faulty.
+      type: list
+      elements: dict
+      contains:
+        ranges:
+          description: The ranges, each as first and last address.
+          type: list
+          elements: str
+          sample:
+            - 192.0.2.1-192.0.2.254
+        usable:
+          description: How many addresses can be handed out in all.
+          type: int
+          sample: 253
+        reserved:
+          description: How many reservations there are.
+          type: int
+          sample: 12
+        static:
+          description: How many of them are static.
+          type: int
+          sample: 2
+        leaked:
+          description: How many of them have an owner who is not alive. Null without O(live).
+          type: int
+          sample: 0
+        free:
+          description: How many addresses are left.
+          type: int
+          sample: 241
+        last_reserved:
+          description: Where the rotation stands, as the file says. Null if there is none.
+          type: str
+          sample: 192.0.2.13
+    reservations:
+      description: All reservations, in order of addresses.
+      type: list
+      elements: dict
+      contains:
+        address:
+          description: The address.
+          type: str
+          sample: 192.0.2.50
+        owner:
+          description: Owner of a static reservation, null for one of a container.
+          type: str
+          sample: vip-db
+        container_id:
+          description: The id in the address file, empty if the file is.
+          type: str
+          sample: static.vip-db
+        ifname:
+          description: The interface name, empty in files of old plugin releases.
+          type: str
+          sample: eth0
+        static:
+          description: Whether an operator made the reservation, not a runtime.
+          type: bool
+          sample: true
+        range_set:
+          description: Index of the range set that contains the address, null if there is none.
+          type: int
+          sample: 0
+        age_s:
+          description: Seconds since the address file was written.
+          type: int
+          sample: 86400
+        alive:
+          description:
+            - With O(live), whether the holder is alive. Null if that is not known, and for static reservations.
+          type: bool
+          sample: true
+    foreign:
+      description: Names in the directory that are not of the plugin. A directory has a slash at its end.
+      type: list
+      elements: str
+      sample:
+        - README
+findings:
+  description: What is wrong or doubtful, the gravest first.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    code:
+      description: Stable code of the finding.
+      type: str
+      sample: IPAM011
+    severity:
+      description: One of V(error), V(warning) and V(info).
+      type: str
+      sample: warning
+    where:
+      description: The file or directory that the finding is about.
+      type: str
+      sample: /var/lib/cni/networks/cbr0
+    text:
+      description: What was found.
+      type: str
+      sample: "1 empty address file(s), owner unknown: 10.244.1.3"
+    hint:
+      description: What to do about it.
+      type: str
+      sample: left by a power cut or a full file system; no DEL ever matches them, so the addresses stay blocked
+    go:
+      description: What the Go plugins do about it, one of V(fails), V(carries_on) and V(unaffected).
+      type: str
+      sample: carries_on
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.live import LiveAttachments
+from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import report
+
+
+def main():
+    attachment = {"container_id": {"type": "str", "required": True}, "ifname": {"type": "str"}}
+    module = AnsibleModule(
+        argument_spec=dict(
+            _ansible.CONF_DIR_OPTIONS,
+            **_ansible.FLANNEL_OPTIONS,
+            **_ansible.LOCK_OPTIONS,
+            networks={"type": "list", "elements": "str"},
+            config={"type": "dict"},
+            data_dir={"type": "path"},
+            live={
+                "type": "dict",
+                "options": {
+                    "attachments": {"type": "list", "elements": "dict", "required": True, "options": attachment}
+                },
+            },
+        ),
+        supports_check_mode=True,
+    )
+    params = module.params
+
+    def function():
+        live = params["live"]
+        if live and live["attachments"] is None:
+            raise NodenetError("Cannot judge who is alive: live.attachments is null; write [] if nothing is alive")
+        return report(
+            params["conf_dir"],
+            params["flannel_subnet_file"],
+            names=params["networks"],
+            data_dir=params["data_dir"],
+            config=params["config"],
+            live=LiveAttachments(live["attachments"]) if live else None,
+            lock_timeout=params["lock_timeout"],
+        )
+
+    _ansible.run(module, function)
+
+
+if __name__ == "__main__":
+    main()
