@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from ..cni import gojson, results, skel
@@ -205,7 +206,7 @@ def status(call: Call) -> None:
     path = network_dir(config.data_dir, call.name)
     fault = _unusable(path)
     if fault:
-        raise CniError(PLUGIN_NOT_AVAILABLE, fault)
+        raise CniError(PLUGIN_NOT_AVAILABLE, f"cannot use the data dir {config.data_dir}: {fault}")
     with Store(config.data_dir, call.name, create=False) as store, store.lock(_timeout(call)):
         snapshot = store.snapshot()
     for range_set in config.sets:
@@ -218,18 +219,21 @@ def status(call: Call) -> None:
 
 
 def _unusable(path: str) -> str:
-    """Say why the network directory cannot be used, judged by its nearest existing parent; the empty text if it can."""
+    """Say why the network directory cannot be used, judged by its nearest existing parent; the empty text if it can.
+
+    An unnamed file shows whether one could be made there, and leaves nothing.
+    """
     here = path
     while not os.path.lexists(here) and os.path.dirname(here) != here:
         here = os.path.dirname(here) or "."
-    if not os.path.isdir(here):
-        return f"{here}: not a directory"
-    if not os.access(here, os.W_OK | os.X_OK):
-        return f"{here}: not writable"
+    try:
+        os.close(os.open(here, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        unsupported = os.path.isdir(here) and error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT)
+        if not unsupported or not os.stat(here).st_mode & 0o222:
+            return f"{here}: {'not writable' if unsupported else go_strerror(error)}"
     lock = os.path.join(path, "lock")
-    if os.path.isdir(lock):
-        return f"{lock}: is a directory"
-    return ""
+    return f"{lock}: is a directory" if os.path.isdir(lock) else ""
 
 
 def read_resolv_conf(path: str) -> dict[str, Any]:

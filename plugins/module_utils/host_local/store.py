@@ -226,13 +226,21 @@ class Store:
                 new.link(name)
             finally:
                 new.close()
-            os.fsync(self._directory)
+            self._sync_link(name)
         except FileExistsError:
             return False
         except OSError as error:
             raise StoreError("open", f"{self.path}/{name}", error) from None
         snapshot.add(Reservation(address, name, content, snapshot.now))
         return True
+
+    def _sync_link(self, name: str) -> None:
+        """Make a new name last; an address that might not outlive a power cut is not handed out."""
+        try:
+            os.fsync(self._directory)
+        except OSError:
+            os.unlink(name, dir_fd=self._directory)
+            raise
 
     def set_last_reserved(self, index: int, address: Address) -> None:
         """Note where the round robin of set *index* stands. It is a hint: a failure is only warned of (H2)."""
