@@ -67,6 +67,13 @@ class LibraryDriver:
     def __init__(self) -> None:
         self.commands = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.commands")
 
+    @classmethod
+    def restarted(cls) -> LibraryDriver:
+        """Return a driver whose library was imported anew, so that nothing it remembered is left."""
+        for name in [name for name in sys.modules if name.startswith(PACKAGE + ".plugins.module_utils.")]:
+            del sys.modules[name]
+        return cls()
+
     def call(self, env: dict[str, str], stdin: bytes, cwd: str = "/") -> Outcome:
         here = os.getcwd()
         umask = os.umask(0o022)
