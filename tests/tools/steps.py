@@ -27,11 +27,11 @@ HARMLESS = re.compile(r"on Python \d\.\d+ because it could not be found|on Pytho
 WARNING = re.compile(r"^WARNING: (.*\b(?:[Ss]kip|[Ee]xclud)\w*\b.*)$", re.MULTILINE)
 # labels of Ansible's own guides: they cannot be resolved without fetching that site's index
 OUTSIDE_LABEL = re.compile(
-    r"undefined label: '(ansible_collections\.ansible\.|ansible_|common_return|playbooks_|developing_)"
+    r"undefined label: '(ansible_collections\.ansible\.|ansible_(?!collections)|common_return|action_plugins)"
 )
 # what pip says while ansible-test fills its environments
 CHATTER = re.compile(
-    r"\s*(Collecting |Downloading |Installing collected|Successfully (installed|uninstalled)|Looking in |Using cached "
+    r"\s*(Collecting |Processing |Preparing metadata|Building wheel|Downloading |Installing collected|Successfully (installed|uninstalled)|Looking in |Using cached "
     r"|Requirement already|Attempting uninstall|Found existing|Uninstalling |\u2501|WARNING: Location |\[notice\])"
 )
 
@@ -230,8 +230,9 @@ def ansible_test(venv: str, staged: str, *command: str) -> str:
     wrong = [line for line in left_out if not HARMLESS.search(line)]
     if wrong or "All targets skipped" in text:
         raise Failed("ansible-test left something out: %s" % (wrong[0] if wrong else "all targets"))
-    absent = sorted({match.group(1) for line in left_out for match in [re.search(r"Python (\d\.\d+)", line)] if match})
-    return "not run: Python %s, not on this machine" % ", ".join(absent) if absent else ""
+    absent = {int(minor) for line in left_out for minor in re.findall(r"Python 3\.(\d+)", line)}
+    names = ", ".join("3.%d" % minor for minor in sorted(absent))
+    return "not run: Python %s, not on this machine" % names if absent else ""
 
 
 def sanity(arguments: list[str]) -> str:
