@@ -23,7 +23,7 @@ $(TARGETS):
 	@$(RUN) $@ $(ARGS)
 
 demo:
-	@bash demo/run
+	@$(PYTHON) demo/demo.py $(ARGS)
 
 clean:
 	rm -rf build dist .dev .hypothesis .coverage tests/output .ruff_cache .mypy_cache .pytest_cache

@@ -31,8 +31,9 @@ OUTSIDE_LABEL = re.compile(
 )
 # what pip says while ansible-test fills its environments
 CHATTER = re.compile(
-    r"\s*(Collecting |Processing |Preparing metadata|Building wheel|Downloading |Installing collected|Successfully (installed|uninstalled)|Looking in |Using cached "
-    r"|Requirement already|Attempting uninstall|Found existing|Uninstalling |\u2501|WARNING: Location |\[notice\])"
+    r"\s*(Collecting |Downloading |Processing |Preparing metadata|Building wheel|Installing collected|Looking in "
+    r"|Successfully installed|Successfully uninstalled|Using cached |Requirement already|Attempting uninstall"
+    r"|Found existing|Uninstalling |\u2501|WARNING: Location |\[notice\])"
 )
 
 
@@ -265,7 +266,7 @@ def mutants(arguments: list[str]) -> None:
 
 
 def demo(_arguments: list[str]) -> None:
-    call(base(), "bash", "demo/run")
+    call(base(), "python", "demo/demo.py")
 
 
 def bench(arguments: list[str]) -> None:
