@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,15 +68,18 @@ def order_of(lines, *words):
 
 def test_add_syncs_the_file_before_it_gets_its_name_and_the_directory_after(tmp_path):
     done, lines = traced(
-        tmp_path, "fsync,fdatasync,syncfs,link,linkat,rename,renameat,renameat2,unlink,unlinkat",
+        tmp_path, "write,fsync,fdatasync,syncfs,link,linkat,rename,renameat,renameat2",
         calls.environment("ADD"), calls.configuration(tmp_path, POOL),
     )  # fmt: skip
     assert calls.address(done) == "10.1.2.2"
-    named = [number for number, line in enumerate(lines) if '"10.1.2.2"' in line or '/10.1.2.2"' in line]
-    synced = [number for number, line in enumerate(lines) if "sync(" in line or "syncfs(" in line]
-    assert named, lines
-    assert any(number < named[0] for number in synced), "the content was not synced before the name:\n%s" % lines
-    assert any(number > named[-1] for number in synced), "the directory was not synced after the name:\n%s" % lines
+    written, named = order_of(lines, '"' + calls.CONTAINER[:20], '10.1.2.2"')
+    fd = re.search(r"write\((\d+),", lines[written]).group(1)
+    synced = [
+        number for number, line in enumerate(lines) if re.search(r"f(data)?sync\(%s\) |syncfs\(\d+\) " % fd, line)
+    ]
+    assert any(written < number < named for number in synced), "\n".join(lines)
+    after = [line for line in lines[named:] if re.search(r"fsync\((?!%s\))\d+\) += 0|syncfs\(\d+\) += 0" % fd, line)]
+    assert after, "the directory was not synced after the name:\n" + "\n".join(lines)
 
 
 def test_del_syncs_the_directory(tmp_path, library):
@@ -128,13 +132,16 @@ def as_nobody(function):
     pid = os.fork()
     if not pid:
         try:
+            os.chdir("/")
             if os.getuid() == 0:
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
-            os.write(feed, json.dumps(function()).encode())
-        finally:
-            os._exit(0)
+            answer = function()
+        except BaseException as exc:
+            answer = repr(exc)
+        os.write(feed, json.dumps(answer).encode())
+        os._exit(0)
     os.close(feed)
     with os.fdopen(reader, "rb") as source:
         answer = source.read()
@@ -206,9 +213,9 @@ def test_gateway_of_another_range_cannot_be_requested(tmp_path, library):
 class Holder:
     """Holds the lock of a network, as a stuck process would."""
 
-    def __init__(self, data_dir):
+    def __init__(self, data_dir, operation=fcntl.LOCK_EX):
         self.fd = os.open(os.path.join(str(data_dir), "net", "lock"), os.O_RDONLY)
-        fcntl.flock(self.fd, fcntl.LOCK_EX)
+        fcntl.flock(self.fd, operation)
 
     def release(self):
         os.close(self.fd)
@@ -230,6 +237,19 @@ def test_held_lock_ends_in_code_11(tmp_path, library, command):
     assert error["code"] == 11
     assert "lock" in error["msg"]
     assert calls.held(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", ["ADD", "DEL"])
+def test_a_shared_hold_keeps_writers_out(tmp_path, library, command):
+    """Our reports read under a shared lock: nobody may write meanwhile, so writers take it exclusively."""
+    config = calls.configuration(tmp_path, POOL)
+    assert library.call(calls.environment("ADD"), config).rc == 0
+    holder = Holder(tmp_path, fcntl.LOCK_SH)
+    try:
+        outcome = library.call(calls.environment(command, CNI_LOCK_TIMEOUT="0.3"), config)
+    finally:
+        holder.release()
+    assert calls.error(outcome)["code"] == 11
 
 
 def test_lock_that_becomes_free_is_taken(tmp_path, library):
