@@ -34,6 +34,7 @@ YOUNG = 60
 # what ids and interface names are made of: a content of nothing else but one CR LF is an ordinary one
 _PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.-"
 _V4, _V6 = b"\x04", b"\x06"
+_EIGHT_ZEROS = bytes(8)
 
 
 class Report:
@@ -124,7 +125,7 @@ class Report:
                 if address != name:
                     self._note("ipam-odd-name", [name])
             age = int(now - mtime)
-            if content.translate(None, _PLAIN) == b"\r\n":
+            if content.translate(None, _PLAIN) == b"\r\n" and b"\r\n" in content:
                 container_id, _mark, ifname = content.decode().partition("\r\n")
             else:
                 container_id, ifname = self._odd_content(name, content)
@@ -235,13 +236,14 @@ def _key(address: Address) -> bytes:
 
 def _packed6(name: str) -> tuple[bytes, str] | None:
     """Return (sort key, canonical text) of a name that is no plain IPv4 address, None if it is no address at all."""
-    if ":" in name and name[:2] != "::":
+    if ":" in name:
         try:
             packed = _socket.inet_pton(_socket.AF_INET6, name)
-            return _V6 + packed, _socket.inet_ntop(_socket.AF_INET6, packed)
         except (OSError, ValueError):
             return None
-    # the C library prints ::1.2.3.4 in its own way
+        # the C library has its own ways with IPv4 addresses in IPv6 form
+        if packed[:8] != _EIGHT_ZEROS:
+            return _V6 + packed, _socket.inet_ntop(_socket.AF_INET6, packed)
     try:
         address = parse_address(name)
     except ValueError:
