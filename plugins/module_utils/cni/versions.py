@@ -26,8 +26,9 @@ def parse(version: str) -> tuple[int, int, int]:
         if not (digits.isascii() and digits.isdigit()):
             fault = "invalid syntax"
         else:
+            digits = digits.lstrip("0") or "0"
             numbers[index] = -int(digits[:20]) if part[0] == "-" else int(digits[:20])
-            if len(digits.lstrip("0")) > 19 or not -_INT64 <= numbers[index] < _INT64:
+            if len(digits) > 19 or not -_INT64 <= numbers[index] < _INT64:
                 fault = "value out of range"
         if fault:
             raise CniError(

@@ -139,10 +139,11 @@ def parse_cidr(text: str) -> Cidr:
     head, mark, tail = text.partition("/")
     address = _parse(head) if mark else None
     limit = 128 if ":" in head else 32
-    # no int() of a thousand digits: leading zeros are allowed, so strip them first
-    if address is None or not tail or not _DIGITS.issuperset(tail) or len(tail.lstrip("0")) > 3 or int(tail) > limit:
+    # leading zeros are allowed, any number of them; int() refuses thousands of digits
+    digits = tail.lstrip("0") or "0"
+    if address is None or not tail or not _DIGITS.issuperset(tail) or len(digits) > 3 or int(digits) > limit:
         raise ValueError("invalid CIDR address: " + text)
-    return Cidr(address, int(tail), limit)
+    return Cidr(address, int(digits), limit)
 
 
 def parse_address_or_cidr(text: str) -> Address | None:

@@ -1,0 +1,203 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.nodenet.cni.plugins.module_utils.cni import gojson
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import CniError
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.sampled_from([None, 4]))
+def test_what_the_standard_library_prints_is_read_as_it_was(value, indent):
+    text = json.dumps(value, indent=indent)
+    assert gojson.plain(gojson.parse(text.encode())) == json.loads(text)
+
+
+@given(JSON, st.sampled_from([0, 4]))
+def test_what_we_print_is_what_the_standard_library_reads(value, indent):
+    assert json.loads(gojson.dumps(value, indent)) == value
+
+
+@given(JSON)
+def test_indentation_is_that_of_the_standard_library(value):
+    plain = json.dumps(value, indent=4, ensure_ascii=False).replace("\x7f", "\x7f")
+    escapes = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+    for char, escape in escapes.items():
+        plain = plain.replace(char, escape)
+    assert gojson.dumps(value) == plain
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_give_a_tree_or_a_syntax_fault(data):
+    try:
+        tree = gojson.parse(data)
+    except gojson.SyntaxFault:
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(data.decode("utf-8", "replace"), parse_constant=lambda _name: json.loads("x"))
+        return
+    gojson.dumps(gojson.plain(tree)).encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "{",
+        "[1,]",
+        '{"a":1,}',
+        '{"a":01}',
+        "[1.]",
+        "[+1]",
+        "[.5]",
+        "[NaN]",
+        "[Infinity]",
+        "[-Infinity]",
+        "\ufeff{}",
+        "{} x",
+        '{"a" 1}',
+        "{a: 1}",
+        '["\x01"]',
+        '["\\x41"]',
+        '["\\u12"]',
+        '"open',
+        "tru",
+        "{}{}",
+        "\u00a0{}",
+        "[1\x0c]",
+    ],
+)
+def test_what_rfc_8259_refuses_is_refused(text):
+    with pytest.raises(gojson.SyntaxFault):
+        gojson.parse(text.encode())
+
+
+def test_nesting_beyond_the_interpreter_is_a_fault_and_no_crash():
+    for depth in (10_001, 200_000):
+        with pytest.raises(gojson.SyntaxFault, match="exceeded max depth"):
+            gojson.parse(b"[" * depth + b"]" * depth)
+
+
+def test_each_bad_byte_becomes_one_replacement_character():
+    assert gojson.parse(b'["\xff\xfe", "\xe2\x82", "\xed\xa0\x80", "ok"]') == ["��", "��", "���", "ok"]
+    assert gojson.parse(b'["\\ud800", "\\ud83d\\ude00", "\\udc00x"]') == ["�", "\U0001f600", "�x"]
+
+
+def test_numbers_keep_their_literal():
+    tree = gojson.parse(b"[1, 1.50, 1e3, -0, 123456789012345678901234567890]")
+    assert [str(one) for one in tree] == ["1", "1.50", "1e3", "-0", "123456789012345678901234567890"]
+    assert gojson.plain(tree) == [1, 1.5, 1000.0, 0, 123456789012345678901234567890]
+    gojson.parse(b'{"x": ' + b"9" * 5000 + b"}")  # longer than int() takes on newer Pythons
+
+
+def test_the_json_package_is_loaded_only_for_a_fault():
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from ansible_collections.nodenet.cni.plugins.module_utils.cni import gojson\n"
+        'gojson.parse(b\'{"a": ["b", 1.5, null]}\')\n'
+        "assert 'json' not in sys.modules and 're' not in sys.modules\n"
+        "try:\n    gojson.parse(b'{')\nexcept gojson.SyntaxFault:\n    print('fault')\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code, ".dev"], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("fault\n", "")
+
+
+def test_keys_match_in_any_case_and_objects_merge():
+    shape = gojson.Struct("t", {"ipam": gojson.Struct("i", {"dataDir": gojson.STRING, "type": gojson.STRING})})
+    text = '{"IPAM": {"DATADIR": "/a", "type": "x"}, "ipam": {"dataDir": "/b"}}'
+    assert shape.decode(gojson.parse(text), None, "") == {"ipam": {"dataDir": "/b", "type": "x"}}
+    # U+017F folds to s and U+212A to k
+    assert gojson.field(gojson.parse('{"\u017fubnet": 1, "\u212aey": 2}'), "subnet") == "1"
+    assert gojson.field(gojson.parse('{"\u212aey": 2}'), "key") == "2"
+    assert gojson.field(gojson.parse('{"sub_net": 1}'), "subnet") is None
+
+
+def test_a_repeated_list_overlays_the_earlier_one():
+    shape = gojson.Struct("t", {"l": gojson.List(gojson.Struct("e", {"a": gojson.STRING, "b": gojson.STRING}))})
+    text = '{"l": [{"a": "1"}, {"a": "2"}], "l": [{"b": "3"}]}'
+    assert shape.decode(gojson.parse(text), None, "") == {"l": [{"a": "1", "b": "3"}]}
+
+
+def test_null_leaves_scalars_alone_and_empties_lists_and_pointers():
+    shape = gojson.Struct(
+        "t",
+        {
+            "s": gojson.STRING,
+            "i": gojson.INTEGER,
+            "l": gojson.List(gojson.STRING),
+            "p": gojson.Integer(pointer=True),
+        },
+    )
+    text = '{"s": "x", "s": null, "i": 1, "i": null, "l": ["y"], "l": null, "p": 2, "p": null}'
+    assert shape.decode(gojson.parse(text), None, "") == {"s": "x", "i": 1, "l": None, "p": None}
+
+
+@pytest.mark.parametrize(
+    "literal", ["1500.0", "1e3", '"1"', "true", "9223372036854775808", "-9223372036854775809", "[]"]
+)
+def test_an_integer_field_takes_integer_literals_of_64_bits_only(literal):
+    with pytest.raises(gojson.TypeFault) as caught:
+        gojson.Struct("t", {"mtu": gojson.INTEGER}).decode(gojson.parse('{"mtu": %s}' % literal), None, "")
+    assert caught.value.path == "mtu"
+
+
+def test_the_limits_of_an_integer_field():
+    for number in (2**63 - 1, -(2**63), 0):
+        assert gojson.INTEGER.decode(gojson.parse(str(number)), None, "") == number
+
+
+def test_a_type_fault_names_the_place():
+    shape = gojson.Struct("t", {"l": gojson.List(gojson.List(gojson.Struct("r", {"a": gojson.STRING})))})
+    with pytest.raises(gojson.TypeFault) as caught:
+        shape.decode(gojson.parse('{"l": [[{"a": "x"}, {"a": 5}]]}'), None, "")
+    assert caught.value.path == "l[0][1].a"
+
+
+def test_decode_gives_code_6():
+    with pytest.raises(CniError, match="^prefix: unexpected end of JSON input$") as caught:
+        gojson.decode(gojson.STRING, b"", "prefix: ")
+    assert caught.value.code == 6
+
+
+def test_repeated_keys_are_found_at_every_depth():
+    text = '{"a": 1, "b": [{"x": 1, "X": 2}], "A": {"y": 1}, "c": {"z": 1, "z": 1}}'
+    assert gojson.repeated_keys(gojson.parse(text)) == ["b[0].X", "A", "c.z"]
+
+
+@given(JSON)
+def test_ordinary_values_make_the_tree_of_their_document(value):
+    assert gojson.from_plain(value) == gojson.parse(json.dumps(value))
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (9007199254740992.0, "9007199254740992"),
+        (9223372036854775807.0, "9223372036854776000"),
+        (1e20, "100000000000000000000"),
+        (1e21, "1e+21"),
+        (1.5, "1.5"),
+        (1e-7, "1e-7"),
+        (1.25e-10, "1.25e-10"),
+        (0.00001234, "0.00001234"),
+        (-1500.0, "-1500"),
+    ],
+)
+def test_floats_read_like_go_prints_them(number, text):
+    assert gojson.dumps(number) == text
+    assert float(text) == number
