@@ -30,8 +30,16 @@ class _Alarm(Exception):
     pass
 
 
-def _ring(_signum: int, _frame: FrameType | None) -> None:
-    raise _Alarm
+class _Bell:
+    """Ends a blocking call by an exception, once: the timer that rings it may do so again at any later moment."""
+
+    def __init__(self) -> None:
+        self.rung = False
+
+    def __call__(self, _signum: int, _frame: FrameType | None) -> None:
+        if not self.rung:
+            self.rung = True
+            raise _Alarm
 
 
 def flock(fd: int, operation: int, timeout: float) -> bool:
@@ -47,12 +55,14 @@ def flock(fd: int, operation: int, timeout: float) -> bool:
             raise
     if timeout <= 0:
         return False
-    before = _signal.signal(_signal.SIGALRM, _ring)
+    bell = _Bell()
+    before = _signal.signal(_signal.SIGALRM, bell)
     try:
         # the timer rings again: its first signal may come just before flock blocks
         delay, interval = _signal.setitimer(_signal.ITIMER_REAL, timeout, _RING_AGAIN)
         try:
             fcntl.flock(fd, operation)
+            bell.rung = True
             return True
         except _Alarm:
             return False

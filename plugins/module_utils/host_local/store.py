@@ -298,13 +298,12 @@ class Store:
         if not add and not remove:
             return
         removed = {one.name: one for one in remove}
-        undo: list[tuple[str, Reservation | None]] = []
+        undo: list[tuple[str, _Kept | None]] = []
         try:
             for start in range(0, len(add), _BATCH):
                 self._add_some(snapshot, add[start : start + _BATCH], removed, undo)
-            for name, one in removed.items():
-                self._unlink(name)
-                undo.append((name, one))
+            for name in removed:
+                undo.append((name, self._unlink(name)))
             self._sync_directory()
         except BaseException as error:
             self._undo(undo, error)
@@ -320,7 +319,7 @@ class Store:
         snapshot: Snapshot,
         add: Sequence[tuple[Address, str, str]],
         removed: dict[str, Reservation],
-        undo: list[tuple[str, Reservation | None]],
+        undo: list[tuple[str, _Kept | None]],
     ) -> None:
         files: list[tuple[str, newfile.NewFile]] = []
         name = ""
@@ -330,11 +329,8 @@ class Store:
                 files.append((name, self._new_file(owner_key(container_id, ifname))))
             self._sync_files([new for _name, new in files])
             for name, new in files:
-                before = removed.pop(name, None)
-                if before is not None or snapshot.is_reclaimable(name):
-                    self._unlink(name)
-                    if before is not None:
-                        undo.append((name, before))
+                if removed.pop(name, None) is not None or snapshot.is_reclaimable(name):
+                    undo.append((name, self._unlink(name)))
                 new.link(name)
                 undo.append((name, None))
         except OSError as error:
@@ -348,13 +344,15 @@ class Store:
             for new in files:
                 os.fsync(new.fd)
 
-    def _unlink(self, name: str) -> None:
+    def _unlink(self, name: str) -> _Kept:
         try:
+            kept = _Kept(name, self._directory)
             os.unlink(name, dir_fd=self._directory)
         except OSError as error:
             raise StoreError("remove", f"{self.path}/{name}", error, IO_FAILURE) from None
+        return kept
 
-    def _undo(self, undo: list[tuple[str, Reservation | None]], cause: BaseException) -> None:
+    def _undo(self, undo: list[tuple[str, _Kept | None]], cause: BaseException) -> None:
         for name, before in reversed(undo):
             try:
                 if before is None:
@@ -362,7 +360,7 @@ class Store:
                     continue
                 new = self._new_file(before.content)
                 try:
-                    os.utime(new.fd, (before.mtime, before.mtime))
+                    before.restore_attributes(new.fd)
                     os.fsync(new.fd)
                     new.link(name)
                 finally:
@@ -373,6 +371,23 @@ class Store:
             self._sync_directory()
         except StoreError as error:
             self.warnings.append(str(error))
+
+
+class _Kept:
+    """A file as it was before a batch removed it, to the byte."""
+
+    def __init__(self, name: str, directory: int) -> None:
+        fd = os.open(name, _READ_FLAGS, dir_fd=directory)
+        try:
+            self.content = os.read(fd, _MAX_CONTENT)
+            self.found = os.fstat(fd)
+        finally:
+            os.close(fd)
+
+    def restore_attributes(self, fd: int) -> None:
+        os.fchmod(fd, stat.S_IMODE(self.found.st_mode))
+        os.fchown(fd, self.found.st_uid, self.found.st_gid)
+        os.utime(fd, ns=(self.found.st_atime_ns, self.found.st_mtime_ns))
 
 
 class _Held:

@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local import newfile
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local import lock, newfile
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import Address, parse_address
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.lock import LockTimeout, timeout_from_environment
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import Snapshot, strip_space
@@ -281,6 +281,9 @@ class TestBatches:
     @pytest.mark.parametrize("blocker", ["file", "directory", "dangling link"])
     def test_an_error_in_the_middle_undoes_everything(self, net, blocker):
         path = net / "10.1.2.5"
+        (net / "10.1.2.2").write_bytes(b" c1\n")
+        os.utime(str(net / "10.1.2.2"), (5, 6))
+        (net / "10.1.2.2").chmod(0o640)
         with Store(str(net.parent), "net") as store, store.lock(5):
             snapshot = store.snapshot()
             if blocker == "file":
@@ -290,13 +293,13 @@ class TestBatches:
             else:
                 path.symlink_to("nowhere")
             before = tree(net)
-            mtime = os.stat(str(net / "10.1.2.2")).st_mtime
             add = [(parse_address("10.1.2.2"), "static.new", "eth0"), *addresses("10.1.2.4", "10.1.2.5", "10.1.2.6")]
             with pytest.raises(StoreError, match="^open .*/10.1.2.5: file exists$"):
                 store.apply(snapshot, add, [snapshot.holder(parse_address("10.1.2.2"))])
             assert store.warnings == []
             assert tree(net) == before
-            assert os.stat(str(net / "10.1.2.2")).st_mtime == pytest.approx(mtime)
+            found = os.stat(str(net / "10.1.2.2"))
+            assert (found.st_mtime, stat.S_IMODE(found.st_mode)) == (6, 0o640)
 
     def test_a_removal_that_fails_undoes_the_additions(self, net):
         with Store(str(net.parent), "net") as store, store.lock(5):
@@ -389,6 +392,24 @@ class TestLock:
                     pass
             assert signal.getsignal(signal.SIGALRM) == before
             assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        finally:
+            process.kill()
+            process.communicate()
+
+    def test_a_late_ring_of_the_timer_does_no_harm(self, net, monkeypatch):
+        """The timer goes on ringing until it is disarmed; here it does so while we are at it."""
+        process = self.holder(net / "lock", 60)
+        real = lock._signal.setitimer
+
+        def slow(which, seconds, interval=0.0):
+            if not seconds:
+                time.sleep(0.2)
+            return real(which, seconds, interval)
+
+        monkeypatch.setattr(lock._signal, "setitimer", slow)
+        try:
+            with Store(str(net.parent), "net") as store, pytest.raises(LockTimeout), store.lock(0.1):
+                pass
         finally:
             process.kill()
             process.communicate()
