@@ -241,8 +241,6 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
-from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local.live import LiveAttachments
 from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import report
 
 
@@ -268,16 +266,13 @@ def main():
     params = module.params
 
     def function():
-        live = params["live"]
-        if live and live["attachments"] is None:
-            raise NodenetError("Cannot judge who is alive: live.attachments is null; write [] if nothing is alive")
         return report(
             params["conf_dir"],
             params["flannel_subnet_file"],
             names=params["networks"],
             data_dir=params["data_dir"],
             config=params["config"],
-            live=LiveAttachments(live["attachments"]) if live else None,
+            live=params["live"],
             lock_timeout=params["lock_timeout"],
         )
 

@@ -320,11 +320,7 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
-from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local import batch, reservations
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local.store import network_dir
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local.wanted import read_batch
-from ansible_collections.nodenet.cni.plugins.module_utils.node import findings, targets
+from ansible_collections.nodenet.cni.plugins.module_utils.node import reserving
 
 RESERVATION_OPTIONS = {
     "owner": {"type": "str"},
@@ -336,40 +332,12 @@ RESERVATION_OPTIONS = {
 
 
 def reserve(module):
-    params = module.params
-    names = ("network", "config", "conflist", "conf_dir", "flannel_subnet_file", "ranges", "data_dir")
-    source = targets.Source(**{name: params[name] for name in names})
-    if params["reservations"] is None:
-        raise NodenetError(
-            f"Cannot change reservations of network {source.label}: reservations is null; write [] to list none"
-        )
-    if params["purge_prefix"] is not None and not params["purge"]:
-        raise NodenetError(f"Cannot change reservations of network {source.label}: purge_prefix needs purge=true")
-    wanted = read_batch(params["reservations"], source.label)
-    only_releases = not any(one.present for one in wanted)
-    network = targets.find(source, only_releases=only_releases and not params["purge"])
-    facts = list(network.facts)
-    if only_releases:
-        sets, faults = targets.known_range_sets(network)
-        facts += faults
-    else:
-        sets = targets.range_sets(network)
-    place = f"network {network.name} ({network_dir(network.data_dir, network.name)})"
-    purge = (params["purge_prefix"] or "") if params["purge"] else None
-    snapshots = []
-
-    def decide(snapshot):
-        snapshots[:] = [snapshot.now]
-        return reservations.make_plan(snapshot, sets, wanted, place, purge, params["on_conflict"] == "keep")
-
-    plan, warnings = batch.run_batch(network.data_dir, network.name, decide, module.check_mode, params["lock_timeout"])
-    for warning in warnings:
+    done = reserving.reserve(module.params, module.check_mode)
+    for warning in done.warnings:
         module.warn(warning)
-    result = reservations.outcome(plan, sets, snapshots[0])
-    result.update(network=network.name, data_dir=network.data_dir, findings=findings.from_facts(facts + plan.facts))
-    if module._diff and plan.changed:
-        result["diff"] = _ansible.diff(*reservations.lines(plan), network_dir(network.data_dir, network.name))
-    return result
+    if module._diff and done.result["changed"]:
+        done.result["diff"] = _ansible.diff(done.before, done.after, done.path)
+    return done.result
 
 
 def main():

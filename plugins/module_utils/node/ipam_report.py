@@ -15,9 +15,7 @@ from ..host_local.config import DEFAULT_DATA_DIR
 from ..host_local.lock import LockTimeout
 from ..host_local.report import Report
 from ..host_local.store import Store, StoreError, network_dir
-from . import findings
-from .networks import Network, all_networks, network_of
-from .targets import known_range_sets
+from .targets import Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ def report(
     names: Sequence[str] | None = None,
     data_dir: str | None = None,
     config: dict[str, Any] | None = None,
-    live: LiveAttachments | None = None,
+    live: dict[str, Any] | None = None,
     lock_timeout: float = 30.0,
 ) -> dict[str, Any]:
     """Return the report that host_local_info returns. Creates nothing.
@@ -43,14 +41,19 @@ def report(
     :param names: networks to report; None for all of them and the orphan directories
     :param data_dir: look here instead of in the directories that the configurations name
     :param config: report the networks of this configuration instead of those of *conf_dir*
+    :param live: ``attachments``, the list of those that are alive; None when nobody said
     :raises NodenetError: an unknown name, or a directory or lock that cannot be used
     """
+    from . import networks as definitions
+
     if config is not None:
-        networks, facts = network_of("the option config", gojson.from_plain(config), flannel_subnet_file), []
-        if not networks:
+        found = definitions.network_of("the option config", gojson.from_plain(config), flannel_subnet_file)
+        facts = [fact for one in found for fact in one.facts]
+        if not found:
             raise NodenetError("Cannot report the networks of the option config: none of its plugins uses host-local")
     else:
-        networks, facts = all_networks(conf_dir, flannel_subnet_file)
+        found, facts = definitions.all_networks(conf_dir, flannel_subnet_file)
+    networks = [Target(one.name, network=one) for one in found]
     for one in networks:
         one.data_dir = data_dir or one.data_dir
     data_dirs = [data_dir] if data_dir else list(dict.fromkeys([one.data_dir for one in networks] + [DEFAULT_DATA_DIR]))
@@ -61,31 +64,46 @@ def report(
     elif config is None:
         networks = networks + _orphans(networks, data_dirs)
 
+    judge = _judge(live) if live is not None else None
     documents = []
     for one in networks:
-        document, found = _report_network(one, live, lock_timeout)
+        document, noted = _report_network(one, judge, lock_timeout)
         if names is None and not one.source and not _worth_reporting(document):
             continue
         documents.append(document)
-        facts = facts + found
-    return {"report_version": REPORT_VERSION, "networks": documents, "findings": findings.from_facts(facts)}
+        facts = facts + noted
+    return {"report_version": REPORT_VERSION, "networks": documents, "findings": _findings(facts) if facts else []}
 
 
-def _orphan(name: str, data_dirs: Sequence[str], conf_dir: str) -> Network:
+def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
+    from . import findings  # the registry is long, and a healthy node has nothing to tell
+
+    return findings.from_facts(facts)
+
+
+def _judge(live: dict[str, Any]) -> LiveAttachments:
+    from ..host_local.live import LiveAttachments
+
+    if live["attachments"] is None:
+        raise NodenetError("Cannot judge who is alive: live.attachments is null; write [] if nothing is alive")
+    return LiveAttachments(live["attachments"])
+
+
+def _orphan(name: str, data_dirs: Sequence[str], conf_dir: str) -> Target:
     if not valid_name(name):
         raise NodenetError(f"Cannot report network {name!r} in {conf_dir}: that is no network name")
     for data_dir in data_dirs:
         if os.path.isdir(network_dir(data_dir, name)):
-            return _without_config(name, data_dir)
+            return Target(name, data_dir)
     raise NodenetError(
         f"Cannot report network {name} in {conf_dir}: no file defines it with host-local, and there is no directory of "
         f"that name in {', '.join(data_dirs)}"
     )
 
 
-def _orphans(networks: Sequence[Network], data_dirs: Sequence[str]) -> list[Network]:
+def _orphans(networks: Sequence[Target], data_dirs: Sequence[str]) -> list[Target]:
     """Return the directories in the data dirs that belong to no network of the conf dir."""
-    known = {network_dir(one.data_dir, one.name) for one in networks}
+    known = {one.path for one in networks}
     found = []
     for data_dir in data_dirs:
         try:
@@ -95,14 +113,8 @@ def _orphans(networks: Sequence[Network], data_dirs: Sequence[str]) -> list[Netw
         for name in entries:
             path = network_dir(data_dir, name)
             if valid_name(name) and path not in known and os.path.isdir(path):
-                found.append(_without_config(name, data_dir))
+                found.append(Target(name, data_dir))
     return found
-
-
-def _without_config(name: str, data_dir: str) -> Network:
-    network = Network(name, "", "", "", None)
-    network.data_dir = data_dir
-    return network
 
 
 def _worth_reporting(document: dict[str, Any]) -> bool:
@@ -111,10 +123,11 @@ def _worth_reporting(document: dict[str, Any]) -> bool:
 
 
 def _report_network(
-    network: Network, live: LiveAttachments | None, lock_timeout: float
+    network: Target, live: LiveAttachments | None, lock_timeout: float
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    sets, facts = known_range_sets(network)
-    path = network_dir(network.data_dir, network.name)
+    sets, path = network.known_range_sets(), network.path
+    # the conf dir has told the rest of the network's facts
+    facts = [fact for fact in network.facts if fact["kind"] == "conf-ipam-invalid"]
     try:
         with Store(network.data_dir, network.name, create=False) as store, store.lock(lock_timeout):
             snapshot = store.snapshot()
@@ -134,7 +147,7 @@ def _report_network(
         "name": network.name,
         "data_dir": network.data_dir,
         "source": network.source or None,
-        "scope": network.scope if network.source else None,
+        "scope": network.scope,
         "range_sets": report.range_sets,
         "reservations": report.reservations,
         "foreign": report.foreign,
