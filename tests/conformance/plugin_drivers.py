@@ -102,8 +102,7 @@ class CommandDriver:
             done = subprocess.run(
                 self.argv,
                 input=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 env={key.encode(): value.encode("utf-8", "surrogateescape") for key, value in env.items()},
                 cwd=cwd,
                 timeout=self.timeout_s,

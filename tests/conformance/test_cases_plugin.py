@@ -4,8 +4,8 @@
 
 """Reported faults (tests/cases) as far as the plugin and its library answer for them.
 
-Each case names the right outcome in ``check``. Every key of every ``check`` is either tested here or stands in LEFT with
-the place where it belongs; a new case or key fails until it has one of the two.
+Each case names the right outcome in ``check``. Every key of every ``check`` is either tested here or stands in LEFT
+with the place where it belongs; a new case or key fails until it has one of the two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from plugin_drivers import PACKAGE
 
 CASES = Path(__file__).resolve().parents[1] / "cases"

@@ -10,9 +10,8 @@ ways, and it has every behaviour that we decided against.
 
 from __future__ import annotations
 
-import pytest
-
 import debian_go
+import pytest
 import reporting
 import vectors
 from plugin_drivers import CommandDriver

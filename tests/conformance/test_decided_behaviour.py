@@ -17,9 +17,8 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
-
 import calls
+import pytest
 import reporting
 from plugin_drivers import CommandDriver
 

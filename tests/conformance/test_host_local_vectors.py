@@ -13,7 +13,6 @@ import os
 import shlex
 
 import pytest
-
 import reporting
 import vectors
 from plugin_drivers import CommandDriver

@@ -4,8 +4,8 @@
 
 """Many writers on one directory, ours and Go's, and writers that are killed.
 
-Every acknowledged answer is logged with the times around the call and replayed afterwards. An address is surely held from
-the end of its ADD to the beginning of its DEL; no two such times may overlap.
+Every acknowledged answer is logged with the times around the call and replayed afterwards. An address is surely held
+from the end of its ADD to the beginning of its DEL; no two such times may overlap.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ import struct
 import time
 from pathlib import Path
 
-import pytest
-
 import calls
+import pytest
 import reporting
 from plugin_drivers import CommandDriver
 

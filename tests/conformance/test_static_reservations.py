@@ -10,9 +10,8 @@ import importlib
 import os
 import stat
 
-import pytest
-
 import calls
+import pytest
 import reporting
 from plugin_drivers import PACKAGE, CommandDriver
 

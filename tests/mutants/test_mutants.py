@@ -44,7 +44,9 @@ def copy(tmp_path_factory):
 
 def run(root, *tests):
     """Run tests in the copy; return exit code and output."""
-    env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NODENET_TALLY", "NODENET_SOAK")}
+    env = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NODENET_TALLY", "NODENET_SOAK")
+    }
     env.update(PYTHONDONTWRITEBYTECODE="1", NODENET_RACE_SECONDS=RACE_SECONDS)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "--tb=line", "-p", "no:cacheprovider", *tests],
@@ -52,7 +54,7 @@ def run(root, *tests):
         env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        universal_newlines=True,
+        text=True,
         timeout=300,
         check=False,
     )

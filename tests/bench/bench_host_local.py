@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What reservations and reports cost, beside the Go plugin called in a loop and an Ansible loop.
+
+Prints medians of one run in which the ways take turns, the ratios, and whether each target is met. Ratios carry over to
+other machines, seconds do not. Nothing here fails because a figure is bad.
+
+    python tests/bench/bench_host_local.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "conformance"))
+
+import calls
+from plugin_drivers import PACKAGE, CommandDriver, LibraryDriver, import_root
+from reporting import GO_PLUGIN
+
+COUNT = 1000
+LOOP = 50
+BIG = 50000
+IPAM = {"subnet": "10.64.0.0/16"}
+
+
+def module(name):
+    return importlib.import_module(PACKAGE + ".plugins.module_utils." + name)
+
+
+@contextlib.contextmanager
+def scratch():
+    path = tempfile.mkdtemp(prefix="nodenet-bench.")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def seconds(function, *arguments):
+    begin = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - begin
+
+
+def take_turns(repetitions, *ways):
+    """Run several ways in turns, so that all of them see the same machine; return the median of each."""
+    times = [[way() for way in ways] for _turn in range(repetitions)]
+    return [statistics.median(column) for column in zip(*times)]
+
+
+class Figures:
+    """Prints one line for each figure, and the targets with what became of them."""
+
+    @staticmethod
+    def line(what, value, unit="s"):
+        print("  %-62s %10.4f %s" % (what, value, unit))
+
+    @staticmethod
+    def target(what, ratio, wanted, at_least=True):
+        met = ratio >= wanted if at_least else ratio <= wanted
+        print(
+            "  %-62s %9.1fx  target: at %s %gx: %s"
+            % (what, ratio, "least" if at_least else "most", wanted, "met" if met else "MISSED")
+        )
+
+    @staticmethod
+    def not_run(what, why):
+        print("  not run: %s: %s" % (what, why))
+
+
+# --- reserving -----------------------------------------------------------------------------------------------------
+
+
+def batch_of(count):
+    return [{"owner": "bench-%d" % number, "ifname": "eth0"} for number in range(count)]
+
+
+def reserve_batch(base, count):
+    """Reserve through the library as the module does: planned, checked and applied under one hold of the lock."""
+    sets = module("host_local.config").load_ipam_config(calls.configuration(base, IPAM)).sets
+    wanted = module("host_local.wanted").read_batch(batch_of(count), "net")
+
+    def decide(snapshot):
+        return module("host_local.reservations").make_plan(snapshot, sets, wanted, "network net")
+
+    plan, _warnings = module("host_local.batch").run_batch(base, "net", decide, False, 30.0)
+    if len(plan.add) != count or len(calls.held(base)) != count:
+        raise SystemExit("the batch did not reserve %d addresses" % count)
+
+
+def add_in_a_loop(driver, base, count):
+    config = calls.configuration(base, IPAM)
+    for number in range(count):
+        calls.address(driver.call(calls.environment("ADD", "bench-%d" % number), config))
+
+
+def in_scratch(function, *arguments):
+    with scratch() as base:
+        return seconds(function, *[base if one is BASE else one for one in arguments])
+
+
+BASE = object()
+
+
+def bench_reserve(library, go, quick):
+    print("Reserve %d addresses into an empty directory, crash-safe" % COUNT)
+    ways = [lambda: in_scratch(reserve_batch, BASE, COUNT), lambda: in_scratch(add_in_a_loop, library, BASE, COUNT)]
+    if go:
+        ways.append(lambda: in_scratch(add_in_a_loop, go, BASE, COUNT))
+    medians = take_turns(1 if quick else 3, *ways)
+    Figures.line("library, one batch", medians[0])
+    Figures.line("library, %d ADDs in this process" % COUNT, medians[1])
+    if go:
+        Figures.line("Go, %d ADDs (not crash-safe)" % COUNT, medians[2])
+        Figures.target("batch against Go", medians[2] / medians[0], 30)
+    else:
+        Figures.not_run("the comparison with Go", "no plugin at %s" % GO_PLUGIN)
+
+
+def bench_single(library, go, quick):
+    print("One ADD and one DEL, alone in a directory with 100 reservations")
+    drivers = [driver for driver in (library, go) if driver]
+    with scratch() as base:
+        add_in_a_loop(library, base, 100)
+        config = calls.configuration(base, IPAM)
+
+        def way(driver, command):
+            return lambda: seconds(driver.call, calls.environment(command, "one-" + driver.name), config)
+
+        ways = [way(driver, command) for driver in drivers for command in ("ADD", "DEL")]
+        medians = take_turns(20 if quick else 100, *ways)
+    for driver, add, delete in zip(drivers, medians[::2], medians[1::2]):
+        where = "in this process" if driver.in_process else "as a process"
+        Figures.line("%s, %s: ADD" % (driver.name, where), add * 1000, "ms")
+        Figures.line("%s, %s: DEL" % (driver.name, where), delete * 1000, "ms")
+
+
+# --- reporting -----------------------------------------------------------------------------------------------------
+
+
+def fill(base, count):
+    folder = os.path.join(base, "net")
+    os.mkdir(folder)
+    open(os.path.join(folder, "lock"), "w").close()
+    for number in range(2, count + 2):
+        name = "10.64.%d.%d" % divmod(number, 256)
+        with open(os.path.join(folder, name), "wb") as out:
+            out.write(b"%064x\r\neth0" % number)
+    return "%064x" % (count + 1)
+
+
+def plain_read(folder):
+    """The least that any report in Python has to do."""
+    for name in os.listdir(folder):
+        fd = os.open(os.path.join(folder, name), os.O_RDONLY)
+        os.read(fd, 4096)
+        os.close(fd)
+
+
+def report(base):
+    sets = module("host_local.config").load_ipam_config(calls.configuration(base, IPAM)).sets
+    store = module("host_local.store").Store(base, "net", create=False)
+    with store as opened, opened.lock(30):
+        found = module("host_local.report").Report(opened.snapshot(), sets, [""])
+    if len(found.reservations) != found.range_sets[0]["reserved"]:
+        raise SystemExit("the report is wrong")
+
+
+def bench_report(library, go, quick):
+    print("Report a directory of %d reservations" % BIG)
+    with scratch() as base:
+        last = fill(base, BIG)
+        folder = os.path.join(base, "net")
+        env, config = calls.environment("CHECK", last), calls.configuration(base, IPAM)
+        ways = [lambda: seconds(report, base), lambda: seconds(plain_read, folder)]
+        if go:
+            ways.append(lambda: seconds(go.call, env, config))
+            ways.append(lambda: seconds(go.call, calls.environment("CHECK", "absent"), config))
+        plain_read(folder)
+        medians = take_turns(3 if quick else 7, *ways)
+    Figures.line("library, whole report", medians[0])
+    Figures.line("plain Python read of the files", medians[1])
+    Figures.target("report against plain read", medians[0] / medians[1], 2, at_least=False)
+    if go:
+        Figures.line("one Go CHECK of a holder (reads all files once)", medians[2])
+        Figures.line("one Go CHECK of an unknown owner (reads them twice)", medians[3])
+        Figures.target("one Go CHECK of a holder against the report", medians[2] / medians[0], 1)
+    else:
+        Figures.not_run("the comparison with Go", "no plugin at %s" % GO_PLUGIN)
+
+
+# --- the whole play ------------------------------------------------------------------------------------------------
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks: %s
+"""
+
+
+def task(**more):
+    return {
+        "nodenet.cni.host_local_reservation": dict(
+            {"network": "net", "ranges": [[IPAM]], "data_dir": "{{ base }}"}, **more.pop("options")
+        ),
+        **more,
+    }
+
+
+def play(ansible, imports, base, tasks):
+    path = os.path.join(base, "play.yml")
+    Path(path).write_text(PLAY % json.dumps(tasks), "utf-8")
+    env = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(imports), ANSIBLE_LOCALHOST_WARNING="false")
+    env.update(ANSIBLE_INVENTORY_UNPARSED_WARNING="false", ANSIBLE_NOCOLOR="1", ANSIBLE_HOME=os.path.join(base, "home"))
+    done = subprocess.run(
+        [ansible, path, "-e", "base=%s/data" % base, "-e", "ansible_python_interpreter=" + sys.executable],
+        env=env, cwd=base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit("the play failed:\n" + done.stdout)
+
+
+def play_seconds(ansible, imports, tasks, count):
+    with scratch() as base:
+        elapsed = seconds(play, ansible, imports, base, tasks)
+        if len(calls.held(os.path.join(base, "data"))) != count:
+            raise SystemExit("the play did not reserve %d addresses" % count)
+    return elapsed
+
+
+def bench_play(imports, quick):
+    print("A play with %d reservations" % COUNT)
+    beside = os.path.join(os.path.dirname(sys.executable), "ansible-playbook")
+    ansible = beside if os.path.exists(beside) else shutil.which("ansible-playbook")
+    if not ansible:
+        Figures.not_run("the play", "no ansible-playbook beside %s" % sys.executable)
+        return
+    batch = [task(name="Reserve all", options={"reservations": batch_of(COUNT)})]
+    loop = [
+        task(
+            name="Reserve one by one",
+            options={"reservations": [{"owner": "{{ item.owner }}", "ifname": "eth0"}]},
+            loop=batch_of(LOOP),
+        )
+    ]
+    nothing, whole, looped = take_turns(
+        1 if quick else 3,
+        lambda: play_seconds(ansible, imports, [], 0),
+        lambda: play_seconds(ansible, imports, batch, COUNT),
+        lambda: play_seconds(ansible, imports, loop, LOOP),
+    )
+    extrapolated = nothing + (looped - nothing) * COUNT / LOOP
+    Figures.line("empty play", nothing)
+    Figures.line("one task with a list of %d" % COUNT, whole)
+    Figures.line("loop of %d" % LOOP, looped)
+    Figures.line("loop of %d, extrapolated" % COUNT, extrapolated)
+    Figures.target("one task against the loop, start-up of ansible included", extrapolated / whole, 100)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    quick = parser.parse_args().quick
+    print("%s, Python %s, %d cores" % (platform.platform(), platform.python_version(), os.cpu_count() or 0))
+    with import_root() as imports:
+        library = LibraryDriver()
+        go = CommandDriver([GO_PLUGIN], "Go") if os.access(GO_PLUGIN, os.X_OK) else None
+        bench_reserve(library, go, quick)
+        bench_single(library, go, quick)
+        bench_report(library, go, quick)
+        bench_play(imports, quick)
+
+
+if __name__ == "__main__":
+    main()
