@@ -84,8 +84,6 @@ def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
 def _judge(live: dict[str, Any]) -> LiveAttachments:
     from ..host_local.live import LiveAttachments
 
-    if live["attachments"] is None:
-        raise NodenetError("Cannot judge who is alive: live.attachments is null; write [] if nothing is alive")
     return LiveAttachments(live["attachments"])
 
 

@@ -35,8 +35,6 @@ def reserve(options: Mapping[str, Any], check_mode: bool) -> Outcome:
     :raises NodenetError: something is refused or cannot be done; nothing is changed then
     """
     name = targets.label(options)
-    if options["reservations"] is None:
-        raise NodenetError(f"Cannot change reservations of network {name}: reservations is null; write [] to list none")
     if options["purge_prefix"] is not None and not options["purge"]:
         raise NodenetError(f"Cannot change reservations of network {name}: purge_prefix needs purge=true")
     wanted = read_batch(options["reservations"], name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,9 @@ def run_module(capsys):
     def run(name, options, check=False, diff=False):
         module = importlib.import_module("ansible_collections.nodenet.cni.plugins.modules." + name)
         capsys.readouterr()
-        with patch_module_args(dict(options, _ansible_check_mode=check, _ansible_diff=diff)):
-            with pytest.raises(SystemExit) as left:
-                module.main()
+        arguments = dict(options, _ansible_check_mode=check, _ansible_diff=diff)
+        with patch_module_args(arguments), pytest.raises(SystemExit) as left:
+            module.main()
         result = json.loads(capsys.readouterr().out)
         assert bool(left.value.code) == bool(result.get("failed"))
         result.pop("invocation", None)
@@ -52,6 +53,21 @@ def fails(run_module):
 def case():
     """Load a public case of tests/cases by its id."""
     return lambda name: json.loads((CASES / (name + ".json")).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def fill():
+    """Call fill(root, files): write a case's data dir; a file without ``age_s`` is old."""
+
+    def write(root, files):
+        for name, one in files.items():
+            path = Path(str(root)) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(one["content"].encode())
+            when = time.time() - one.get("age_s", 90000)
+            os.utime(str(path), (when, when))
+
+    return write
 
 
 @pytest.fixture
