@@ -1,0 +1,181 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is wrong with a configuration file before any runtime has read it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ..cni import gojson, versions
+from ..cni.errors import ConfigError
+from ..cni.names import valid_name
+from ..host_local.config import load_ipam_config
+from . import jsonfaults, networks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from . import confdir
+
+_HOST_BITS = re.compile(r"subnet mask of length (\d+) the network address is (\S+)$")
+_SUPPORTED = ", ".join(versions.SUPPORTED)
+
+
+def check_file(
+    one: confdir.ConfFile, where: str, flannel_subnet_file: str = networks.FLANNEL_SUBNET_FILE
+) -> list[dict[str, Any]]:
+    """Return the facts about one file: its syntax, structure, version and host-local configurations.
+
+    Nothing is looked up on the node but the subnet file of flannel. *where* is what to call the file.
+    """
+    if one.data is None:
+        return [{"kind": "conf-unreadable", "where": where, "reason": one.error}]
+    text = one.data.decode("utf-8", "replace")
+    if one.tree is None and one.error:
+        return jsonfaults.explain(text, where)
+    facts = jsonfaults.leftovers(text, where)
+    facts += [{"kind": "conf-repeated-key", "where": where, "key": key} for key in gojson.repeated_keys(one.tree)]
+    facts += _structure(one, where) or _content(one, where, flannel_subnet_file)
+    return facts
+
+
+def check_dir(found: confdir.ConfDir, effective: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the facts about the files of a conf dir together: order, names, and what the runtimes make of them.
+
+    :param effective: what confdir.effective says about these files
+    """
+    facts: list[dict[str, Any]] = []
+    first: dict[str, str] = {}
+    for one in found.files:
+        where = os.path.join(found.path, one.name)
+        if one.error:
+            facts.append(one.fault(found.path))
+        elif one.network in first:
+            facts.append(
+                {"kind": "conf-network-twice", "where": where, "network": one.network, "first": first[one.network]}
+            )
+        else:
+            first[one.network] = one.name
+        if one.name.startswith("."):
+            facts.append({"kind": "conf-hidden-file", "where": where})
+    for network, chained in found.chained.items():
+        types = [kind or "?" for one in chained for kind in one.types]
+        where = os.path.join(found.path, network)
+        facts.append(
+            {
+                "kind": "conf-subdir-plugins",
+                "where": where,
+                "network": network,
+                "count": len(types),
+                "types": ", ".join(types),
+            }
+        )
+    if found.files:
+        chosen = {runtime: one["network"] for runtime, one in effective.items()}
+        for runtime, title in (("containerd", "containerd"), ("crio", "CRI-O")):
+            if chosen[runtime] is None:
+                reason = effective[runtime]["reason"]
+                facts.append({"kind": "conf-no-network", "where": found.path, "runtime": title, "reason": reason})
+        if chosen["containerd"] != chosen["crio"] and None not in chosen.values():
+            facts.append({"kind": "conf-runtimes-differ", "where": found.path, **chosen})
+    return facts
+
+
+def check_binaries(one: confdir.ConfFile, where: str, bin_dir: str, installed: Callable[[str], bool]) -> list[dict[str, Any]]:
+    """Return a fact for each plugin that the file needs and *bin_dir* lacks, those of delegates and ipam too."""
+    needed: list[str] = []
+    for plugin in one.plugins:
+        needed.append(_text(gojson.field(plugin, "type")))
+        delegate = gojson.field(plugin, "delegate")
+        if needed[-1] == "flannel":
+            needed += [_text(gojson.field(delegate, "type")) or "bridge", "host-local"]
+        needed.append(_text(gojson.field(gojson.field(plugin, "ipam"), "type")))
+    return [
+        {"kind": "conf-plugin-missing", "where": where, "type": name, "bin_dir": bin_dir}
+        for name in dict.fromkeys(needed)
+        if name and not installed(name)
+    ]
+
+
+def _structure(one: confdir.ConfFile, where: str) -> list[dict[str, Any]]:
+    """Return the faults of the document's form; with one of these nobody reads further."""
+    if type(one.tree) is not tuple:
+        return [{"kind": "conf-structure", "where": where, "reason": "the document is not an object"}]
+    listed = gojson.field(one.tree, "plugins")
+    if not one.is_list and listed is not None and gojson.field(one.tree, "type") is None:
+        return [{"kind": "conf-list-in-conf", "where": where}]
+    if one.is_list and listed is None and gojson.field(one.tree, "type") is not None:
+        return [{"kind": "conf-single-in-conflist", "where": where}]
+    missing = []
+    name = gojson.field(one.tree, "name")
+    if name is None or name == "":
+        missing.append("'name' is missing")
+    elif type(name) is not str:
+        missing.append("'name' is not a string")
+    if one.is_list:
+        if type(listed) is not list or not listed:
+            missing.append("'plugins' is not a list" if type(listed) not in (list, type(None)) else "no 'plugins'")
+        else:
+            missing += [
+                f"plugins[{index}] has no 'type'"
+                for index, plugin in enumerate(listed)
+                if not _text(gojson.field(plugin, "type"))
+            ]
+    elif not _text(gojson.field(one.tree, "type")):
+        missing.append("'type' is missing")
+    if not missing and one.error:
+        missing.append(one.error)
+    return [{"kind": "conf-structure", "where": where, "reason": reason} for reason in missing]
+
+
+def _content(one: confdir.ConfFile, where: str, flannel_subnet_file: str) -> list[dict[str, Any]]:
+    facts: list[dict[str, Any]] = []
+    if not valid_name(one.network):
+        facts.append({"kind": "conf-name-invalid", "where": where, "name": one.network})
+    if one.cni_version and one.cni_version not in versions.SUPPORTED:
+        facts.append(
+            {"kind": "conf-version-unknown", "where": where, "version": one.cni_version, "supported": _SUPPORTED}
+        )
+    for network in networks.network_of(where, one.tree, flannel_subnet_file):
+        facts += network.facts
+        if not network.facts:
+            facts += _ipam(network, where)
+    return facts
+
+
+def _ipam(network: networks.Network, where: str) -> list[dict[str, Any]]:
+    try:
+        config = load_ipam_config(network.config)
+    except ConfigError as fault:
+        path = ".".join(part for part in (network.place, fault.path) if part)
+        fact = {"kind": "conf-ipam-invalid", "where": where, "path": path, "reason": fault.msg}
+        host_bits = _HOST_BITS.search(fault.msg)
+        if host_bits:
+            fact.update(kind="ipam-host-bits", network=f"{host_bits.group(2)}/{host_bits.group(1)}")
+        elif fault.msg.endswith("mixed address families"):
+            fact["kind"] = "ipam-mixed-families"
+        return [fact]
+    return [
+        {
+            "kind": "ipam-gateway-outside",
+            "where": where,
+            "gateway": str(one.gateway),
+            "subnet": str(one.subnet),
+        }
+        for range_set in config.sets
+        for one in range_set.ranges
+        if one.gateway not in one.subnet and not _link_local(one.gateway)
+    ]
+
+
+def _link_local(address: Any) -> bool:
+    return address.bits == 128 and address.number >> 118 == 0xFE80 >> 6
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else ""

@@ -1,0 +1,227 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The conf dir as the runtimes see it: which files count, in which order, and which network a new pod would get.
+
+Reading touches the disk (read_conf_dir); everything else works on what was read, so that a plan can ask what would be
+in effect after a change that nobody has made yet.
+
+The rules were read in and tried with containerd 1.6-2.3, CRI-O (ocicni) and libcni 0.8-1.3: names that end in exactly
+.conf, .conflist or .json count, hidden ones too, in byte order; containerd takes the first or nothing; CRI-O skips
+what it cannot use.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ..cni import gojson, netconf
+from ..cni.errors import CniError
+from ..cni.names import valid_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+EXTENSIONS = (".conf", ".conflist", ".json")
+RUNTIMES = ("containerd", "crio")
+
+
+def extension(name: str) -> str:
+    """Return the last extension as Go sees it: that of ``.conflist`` is ``.conflist``."""
+    dot = name.rfind(".")
+    return name[dot:] if dot >= 0 else ""
+
+
+def load_order(name: str) -> bytes:
+    """Sort key of file names: byte order, so ``.a`` < ``10-`` < ``100-`` < ``9-`` < ``A-`` < ``a-``."""
+    return os.fsencode(name)
+
+
+class ConfFile:
+    """One file of the conf dir.
+
+    name: file name. data: content, None if it cannot be read. error: why a runtime cannot load it, "" if it can.
+    tree: the document (gojson), None if it is none. network: name of the network ("" if it has none).
+    plugins: the trees of its plugins, in order. cni_version: as written, "" if absent.
+    """
+
+    def __init__(self, name: str, data: bytes | None, error: str = "") -> None:
+        self.name = name
+        self.data = data
+        self.error = error
+        self.tree: Any = None
+        self.network = ""
+        self.cni_version = ""
+        self.plugins: list[Any] = []
+        if data is not None:
+            self._load(data)
+
+    def _load(self, data: bytes) -> None:
+        try:
+            self.tree = gojson.parse(data)
+        except gojson.SyntaxFault as fault:
+            self.error = str(fault)
+            return
+        if self.is_list:
+            listed = gojson.field(self.tree, "plugins")
+            self.plugins = [one for one in listed if type(one) is tuple] if type(listed) is list else []
+        elif type(self.tree) is tuple:
+            self.plugins = [self.tree]
+        self.network = _text(gojson.field(self.tree, "name"))
+        self.cni_version = _text(gojson.field(self.tree, "cniVersion"))
+        try:
+            self.cni_version = netconf.load_config(data, self.name).cni_version or ""
+        except CniError as fault:
+            self.error = str(fault)
+
+    @property
+    def is_list(self) -> bool:
+        """A list of plugins by its name, which is what decides for the runtimes."""
+        return extension(self.name) == ".conflist"
+
+    @property
+    def types(self) -> list[str]:
+        """The types of its plugins, in order."""
+        return [_text(gojson.field(plugin, "type")) for plugin in self.plugins]
+
+    def fault(self, conf_dir: str) -> dict[str, Any]:
+        """Return the fact that says why a runtime cannot load the file."""
+        kind = "conf-unreadable" if self.data is None else "conf-broken"
+        return {"kind": kind, "where": os.path.join(conf_dir, self.name), "reason": self.error}
+
+
+class ConfDir:
+    """What read_conf_dir found: files in load order, and by network the plugin files of its sub-directory."""
+
+    def __init__(self, path: str, exists: bool, files: list[ConfFile], chained: dict[str, list[ConfFile]]) -> None:
+        self.path = path
+        self.exists = exists
+        self.files = files
+        self.chained = chained
+
+
+def read_conf_dir(path: str) -> ConfDir:
+    """Read all files of the conf dir that a runtime counts.
+
+    A missing directory is an empty one. Raises OSError when the directory itself cannot be read; a file that cannot
+    be read is one with an error.
+    """
+    try:
+        names = os.listdir(path)
+    except FileNotFoundError:
+        return ConfDir(path, False, [], {})
+    files = _read_files(path, names, EXTENSIONS)
+    chained = {}
+    for network in {one.network for one in files if one.is_list and valid_name(one.network)}:
+        directory = os.path.join(path, network)
+        try:
+            chained[network] = _read_files(directory, os.listdir(directory), (".conf",))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return ConfDir(path, True, files, {network: found for network, found in chained.items() if found})
+
+
+def _read_files(directory: str, names: Iterable[str], extensions: tuple[str, ...]) -> list[ConfFile]:
+    wanted = sorted((name for name in names if extension(name) in extensions), key=load_order)
+    found = (_read_file(os.path.join(directory, name), name) for name in wanted)
+    return [one for one in found if one is not None]
+
+
+def _read_file(path: str, name: str) -> ConfFile | None:
+    """Read one file; None if it is a directory or vanished meanwhile."""
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            return None
+        # not blocking: a FIFO of that name must not hold us up
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return ConfFile(name, None, "a link that points nowhere") if os.path.islink(path) else None
+    except OSError as fault:
+        return ConfFile(name, None, (fault.strerror or str(fault)).lower())
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            return ConfFile(name, None, "a directory" if stat.S_ISDIR(status.st_mode) else "not a file")
+        with open(fd, "rb", closefd=False) as stream:
+            return ConfFile(name, stream.read())
+    except OSError as fault:
+        return ConfFile(name, None, (fault.strerror or str(fault)).lower())
+    finally:
+        os.close(fd)
+
+
+def with_change(files: Iterable[ConfFile], written: Iterable[ConfFile], removed: Iterable[str]) -> list[ConfFile]:
+    """Return the files as they would be after *written* were put in place and the names *removed* taken away."""
+    after = {one.name: one for one in files}
+    for name in removed:
+        after.pop(name, None)
+    after.update({one.name: one for one in written})
+    return sorted(after.values(), key=lambda one: load_order(one.name))
+
+
+def installed_plugins(bin_dir: str) -> Callable[[str], bool] | None:
+    """Return a test whether a plugin type has an executable in *bin_dir*; None if there is no such directory."""
+    if not os.path.isdir(bin_dir):
+        return None
+    return lambda name: bool(name) and "/" not in name and os.path.isfile(os.path.join(bin_dir, name))
+
+
+def effective(
+    files: list[ConfFile],
+    installed: Callable[[str], bool] | None = None,
+    crio_default_network: str = "",
+) -> dict[str, dict[str, Any]]:
+    """Tell for each runtime which network a new pod would get with these files, and why.
+
+    :param files: in load order
+    :param installed: test for a plugin's executable (installed_plugins); None: take all as present
+    :param crio_default_network: CRI-O's ``cni_default_network``
+    :returns: by runtime ``{"network": name or None, "file": file name or None, "reason": text}``
+    """
+    return {
+        "containerd": _containerd(files),
+        "crio": _crio(files, installed, crio_default_network),
+    }
+
+
+def _containerd(files: list[ConfFile]) -> dict[str, Any]:
+    if not files:
+        return _nothing("the directory holds no configuration file")
+    first = files[0]
+    if first.error:
+        return _nothing(f"the first file {first.name} cannot be loaded ({first.error}), so no file is")
+    return {"network": first.network, "file": first.name, "reason": "first file in load order"}
+
+
+def _crio(files: list[ConfFile], installed: Callable[[str], bool] | None, wanted: str) -> dict[str, Any]:
+    skipped = []
+    usable: dict[str, ConfFile] = {}
+    for one in files:
+        missing = [name for name in one.types if installed is not None and not installed(name)]
+        if one.error:
+            skipped.append(f"{one.name} ({one.error})")
+        elif missing:
+            skipped.append(f"{one.name} (no plugin {', '.join(missing)})")
+        else:
+            usable.setdefault(one.network or one.name, one)
+    note = f"; skipped: {', '.join(skipped)}" if skipped else ""
+    if wanted:
+        if wanted not in usable:
+            return _nothing(f"its default network {wanted} is defined by no usable file{note}")
+        return {"network": wanted, "file": usable[wanted].name, "reason": f"its default network{note}"}
+    if not usable:
+        return _nothing(f"the directory holds no usable configuration file{note}")
+    network, one = next(iter(usable.items()))
+    return {"network": network, "file": one.name, "reason": f"first usable file in load order{note}"}
+
+
+def _nothing(reason: str) -> dict[str, Any]:
+    return {"network": None, "file": None, "reason": reason}
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else ""

@@ -1,0 +1,312 @@
+#!/usr/bin/python
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: conflist
+short_description: Write and remove CNI network configuration lists
+version_added: 0.1.0
+description:
+  - Keeps conflists in the directory from which container runtimes read their networks.
+  - A file is checked before it is written, since a broken first file takes the network from the whole node. It appears whole, by
+    a rename inside of the directory, which is what containerd notices.
+  - Compares what the files mean. Another order of keys or other white space is no change; the number C(1) and the string C("1")
+    are different.
+  - Reports which network each runtime uses for a new pod before and after.
+author:
+  - The nodenet.cni authors (@nodenet)
+extends_documentation_fragment:
+  - nodenet.cni._attributes
+  - nodenet.cni._attributes.actiongroup_all
+  - nodenet.cni._attributes.platform
+  - nodenet.cni._options.conf_dir
+  - nodenet.cni._options.bin_dir
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  conflists:
+    description:
+      - The conflists to write or to remove. All of them are checked before the first one is written.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description:
+          - Name of the network.
+          - The task fails when another file of the directory defines the same network.
+        type: str
+        required: true
+      plugins:
+        description:
+          - The chain of plugins, as dictionaries.
+          - Exactly one of O(conflists[].plugins) and O(conflists[].content) is needed, unless O(conflists[].state=absent).
+        type: list
+        elements: dict
+      content:
+        description:
+          - The whole conflist, as JSON text or as a dictionary. Text is written as it is.
+        type: raw
+      cni_version:
+        description:
+          - Version of the CNI specification, for O(conflists[].plugins) and for a dictionary that names none.
+          - With O(conflists[].plugins) the default is V(1.0.0).
+        type: str
+      filename:
+        description:
+          - Name of the file. Runtimes read the files in the order of their names.
+          - The default is C(10-<name>.conflist). With O(conflists[].state=absent) it is whatever file defines the network.
+        type: str
+      state:
+        description:
+          - Whether the file shall exist.
+          - To give a network's file another name, list the new name as V(present) and the old O(conflists[].filename) as V(absent)
+            in one task.
+        type: str
+        choices:
+          - present
+          - absent
+        default: present
+  validate:
+    description:
+      - What is refused.
+      - V(strict) refuses every finding of severity C(error) in what is to be written, for example repeated keys.
+      - V(upstream) refuses only what the runtime or C(host-local) refuse too.
+      - V(none) writes what it is given; findings are still reported.
+    type: str
+    choices:
+      - strict
+      - upstream
+      - none
+    default: strict
+  expect_effective:
+    description:
+      - Name of the network that a new pod has to get, from containerd and from CRI-O, when the task is done.
+      - If it would be another one, the task fails and nothing is written.
+    type: str
+  crio_default_network:
+    description:
+      - The value of C(cni_default_network) in CRI-O's configuration, if it is set there.
+    type: str
+  backup_dir:
+    description:
+      - Directory that keeps a copy of what is replaced or removed. It cannot lie in O(conf_dir).
+    type: path
+  mode:
+    description:
+      - Permissions of the files, in octal as a quoted string.
+    type: str
+    default: "0644"
+seealso:
+  - module: nodenet.cni.host_local_info
+  - module: nodenet.cni.plugin_binaries
+notes:
+  - Plugins are looked up in O(bin_dir) only if that directory exists. A missing one is a finding and no error, because other tools
+    may install it later.
+"""
+
+EXAMPLES = r"""
+- name: Have a bridge network with NAT
+  nodenet.cni.conflist:
+    conflists:
+      - name: podnet
+        plugins:
+          - type: bridge
+            bridge: cni0
+            isGateway: true
+            ipMasq: true
+            ipam:
+              type: host-local
+              ranges:
+                - - subnet: 10.22.0.0/16
+              routes:
+                - dst: 0.0.0.0/0
+          - type: portmap
+            capabilities:
+              portMappings: true
+
+- name: See what two changes would do, and fail if pods would land on another network
+  nodenet.cni.conflist:
+    conflists:
+      - name: storage
+        filename: 20-storage.conflist
+        cni_version: 0.4.0
+        plugins:
+          - type: macvlan
+            master: eth1
+            ipam:
+              type: host-local
+              ranges:
+                - - subnet: 192.0.2.0/24
+                    rangeStart: 192.0.2.100
+      - name: oldnet
+        state: absent
+    expect_effective: podnet
+    backup_dir: /var/backups/cni
+  check_mode: true
+  diff: true
+
+- name: Write a conflist that comes as a file, under another name than before
+  nodenet.cni.conflist:
+    conflists:
+      - name: cbr0
+        filename: 10-flannel.conflist
+        content: "{{ lookup('ansible.builtin.file', 'flannel.json') }}"
+      - name: cbr0
+        filename: 10-flannel.conf
+        state: absent
+"""
+
+RETURN = r"""
+conf_dir:
+  description: The directory.
+  type: str
+  returned: success
+  sample: /etc/cni/net.d
+conflists:
+  description: The conflists of the task, in its order.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    name:
+      description: Name of the network.
+      type: str
+      sample: podnet
+    filename:
+      description: Name of the file; null if the network is absent already.
+      type: str
+      sample: 10-podnet.conflist
+    path:
+      description: Path of the file; null if the network is absent already.
+      type: str
+      sample: /etc/cni/net.d/10-podnet.conflist
+    state:
+      description: V(present) or V(absent).
+      type: str
+      sample: present
+    changed:
+      description: Whether this file changed, or would change in check mode.
+      type: bool
+      sample: true
+effective:
+  description:
+    - The network that a new pod gets, by time (RV(ignore:before), RV(ignore:after)) and runtime (RV(ignore:containerd), RV(ignore:crio)).
+    - RV(ignore:network) and RV(ignore:file) are null when the runtime has none; RV(ignore:reason) says why.
+  type: dict
+  returned: success
+  sample:
+    before:
+      containerd: {network: null, file: null, reason: the directory holds no configuration file}
+      crio: {network: null, file: null, reason: the directory holds no usable configuration file}
+    after:
+      containerd: {network: podnet, file: 10-podnet.conflist, reason: first file in load order}
+      crio: {network: podnet, file: 10-podnet.conflist, reason: first usable file in load order}
+findings:
+  description: What is wrong or doubtful with the files, as they are after the task. When the task refuses a file, why.
+  type: list
+  elements: dict
+  returned: always
+  contains:
+    code:
+      description: Code that never changes its meaning.
+      type: str
+      sample: IPAM001
+    severity:
+      description: V(error), V(warning) or V(info).
+      type: str
+      sample: warning
+    where:
+      description: The file.
+      type: str
+      sample: /etc/cni/net.d/10-podnet.conflist
+    text:
+      description: What it is.
+      type: str
+      sample: the gateway 10.1.3.1 lies outside the subnet 10.1.2.0/24
+    hint:
+      description: What to do.
+      type: str
+      sample: name an address of the subnet, or leave it out; only an IPv6 link-local gateway may lie elsewhere
+    go:
+      description: Whether runtime or Go plugin V(fails), V(carries_on) or is V(unaffected).
+      type: str
+      sample: carries_on
+backups:
+  description: Paths of the copies made in O(backup_dir).
+  type: list
+  elements: str
+  returned: when O(backup_dir) is given and something changed, not in check mode
+  sample:
+    - /var/backups/cni/10-podnet.conflist.20261103T101500Z
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists
+
+
+def argument_spec() -> dict[str, object]:
+    """The options of the module."""
+    element = {
+        "name": {"type": "str", "required": True},
+        "plugins": {"type": "list", "elements": "dict"},
+        "content": {"type": "raw"},
+        "cni_version": {"type": "str"},
+        "filename": {"type": "str"},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    }
+    return {
+        "conflists": {"type": "list", "elements": "dict", "required": True, "options": element},
+        **_ansible.CONF_DIR_OPTIONS,
+        **_ansible.BIN_DIR_OPTIONS,
+        "validate": {"type": "str", "choices": ["strict", "upstream", "none"], "default": "strict"},
+        "expect_effective": {"type": "str"},
+        "crio_default_network": {"type": "str"},
+        "backup_dir": {"type": "path"},
+        "mode": {"type": "str", "default": "0644"},
+    }
+
+
+def manage(module: AnsibleModule) -> dict[str, object]:
+    """Plan, and carry the plan out unless in check mode."""
+    params = module.params
+    if params["backup_dir"]:
+        conflists.refuse_backup_dir(params["conf_dir"], params["backup_dir"])
+    options = conflists.Options(
+        validate=params["validate"],
+        expect_effective=params["expect_effective"] or "",
+        crio_default_network=params["crio_default_network"] or "",
+        bin_dir=params["bin_dir"],
+        installed=confdir.installed_plugins(params["bin_dir"]),
+        mode=conflists.parse_mode(params["mode"]),
+    )
+    found = confdir.read_conf_dir(params["conf_dir"])
+    modes = conflists.modes_of(params["conf_dir"], [conflists.file_name(one) for one in params["conflists"]])
+    plan = conflists.make_plan(found, params["conflists"], modes, options)
+    result = dict(plan.result)
+    if module._diff:
+        result["diff"] = plan.diff
+    if not module.check_mode and plan.result["changed"]:
+        backups = conflists.apply_plan(plan, params["backup_dir"])
+        if params["backup_dir"]:
+            result["backups"] = backups
+    return result
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    _ansible.run(module, lambda: manage(module))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,381 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists
+
+BRIDGE = {"type": "bridge", "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/24"}]]}}
+
+
+def entry(name="net", **more):
+    if more.get("state") != "absent" and "content" not in more:
+        more.setdefault("plugins", [BRIDGE])
+    return dict(more, name=name)
+
+
+def plan(conf_dir, *entries, **options):
+    found = confdir.read_conf_dir(str(conf_dir))
+    modes = conflists.modes_of(str(conf_dir), [conflists.file_name(one) for one in entries])
+    return conflists.make_plan(found, entries, modes, conflists.Options(**options))
+
+
+def do(conf_dir, *entries, **options):
+    made = plan(conf_dir, *entries, **options)
+    conflists.apply_plan(made)
+    return made.result
+
+
+def tree(directory):
+    """Everything about the tree but access times."""
+    state = {}
+    for path, _folders, names in os.walk(str(directory)):
+        state[path] = os.lstat(path).st_mtime_ns
+        for name in names:
+            file = os.path.join(path, name)
+            with open(file, "rb") as stream:
+                state[file] = (hashlib.sha256(stream.read()).hexdigest(), os.lstat(file).st_mode, os.lstat(file).st_ino)
+    return state
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def refused(conf_dir, *entries, **options):
+    """Plan what must be refused; nothing may have happened. Returns the message."""
+    before = tree(conf_dir)
+    with pytest.raises(NodenetError) as caught:
+        plan(conf_dir, *entries, **options)
+    assert tree(conf_dir) == before
+    message = str(caught.value)
+    assert message.startswith("Cannot ")
+    assert not message.endswith(".")
+    assert "\n" not in message
+    return message
+
+
+def test_a_network_is_written_and_the_second_run_changes_nothing(tmp_path):
+    conf_dir = tmp_path / "etc" / "net.d"
+    result = do(conf_dir, entry())
+    assert result["changed"] is True
+    assert read(conf_dir / "10-net.conflist") == {"cniVersion": "1.0.0", "name": "net", "plugins": [BRIDGE]}
+    assert result["conflists"] == [
+        {
+            "name": "net",
+            "filename": "10-net.conflist",
+            "path": str(conf_dir / "10-net.conflist"),
+            "state": "present",
+            "changed": True,
+        }
+    ]
+    assert result["effective"]["before"]["containerd"]["network"] is None
+    assert result["effective"]["after"]["containerd"]["network"] == "net"
+    before = tree(conf_dir)
+    again = do(conf_dir, entry())
+    assert again["changed"] is False
+    assert again["effective"]["before"] == again["effective"]["after"] == result["effective"]["after"]
+    assert tree(conf_dir) == before
+    assert os.listdir(str(conf_dir)) == ["10-net.conflist"]
+
+
+def test_a_plan_touches_nothing(tmp_path):
+    made = plan(tmp_path / "none" / "net.d", entry())
+    assert made.result["changed"] is True
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_case_key_order(tmp_path, case):
+    data = case("conflist-idempotent-key-order")
+    ((name, on_disk),) = data["input"]["conf_dir"].items()
+    (tmp_path / name).write_text(on_disk["raw"])
+    (tmp_path / name).chmod(0o644)
+    result = do(tmp_path, entry(content=data["input"]["write"][name], filename=name))
+    assert result["changed"] is data["check"]["changed"]
+    assert (tmp_path / name).read_text() == on_disk["raw"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ('{"a": 1, "b": [1, 2]}', '{"b":[1,2],\n"a":1.0}', True),
+        ('{"a": 1}', '{"a": "1"}', False),
+        ('{"a": 1}', '{"a": true}', False),
+        ('{"a": 0}', '{"a": null}', False),
+        ('{"a": [1, 2]}', '{"a": [2, 1]}', False),
+        ('{"a": {}}', '{"a": []}', False),
+        ('{"a": 9007199254740993}', '{"a": 9007199254740992}', False),
+        ('{"a": 1}', '{"a": 1, "b": 2}', False),
+        ('{"a": 1, "a": 1}', '{"a": 1}', False),
+        ('{"a": "\\u00e9"}', '{"a": "é"}', True),
+        ("{", "{", True),
+        ("{", "{ ", False),
+    ],
+)
+def test_what_is_the_same(one, other, same):
+    files = [confdir.ConfFile("a.conflist", text.encode("utf-8")) for text in (one, other)]
+    assert conflists.same_content(*files) is same
+    assert conflists.same_content(*reversed(files)) is same
+
+
+def test_text_is_written_as_it_is(tmp_path):
+    text = '{"cniVersion": "0.4.0",\n\t"plugins": [ {"type": "bridge", "big": 9007199254740993} ],  "name": "net"}'
+    do(tmp_path, entry(content=text))
+    assert (tmp_path / "10-net.conflist").read_text() == text + "\n"
+    assert do(tmp_path, entry(content=text))["changed"] is False
+
+
+def test_a_dictionary_gets_name_and_version(tmp_path):
+    do(tmp_path, entry(content={"plugins": [BRIDGE]}, cni_version="0.4.0"))
+    assert read(tmp_path / "10-net.conflist") == {"cniVersion": "0.4.0", "name": "net", "plugins": [BRIDGE]}
+
+
+def test_a_changed_value_replaces_the_file(tmp_path):
+    do(tmp_path, entry())
+    made = plan(tmp_path, entry(plugins=[{"type": "ptp"}]))
+    (diff,) = made.diff
+    assert diff["before_header"] == diff["after_header"] == str(tmp_path / "10-net.conflist")
+    assert '"type": "bridge"' in diff["before"]
+    assert '"type": "ptp"' in diff["after"]
+    conflists.apply_plan(made)
+    assert read(tmp_path / "10-net.conflist")["plugins"] == [{"type": "ptp"}]
+
+
+def test_the_mode_is_part_of_the_state(tmp_path):
+    do(tmp_path, entry())
+    path = tmp_path / "10-net.conflist"
+    assert path.stat().st_mode & 0o777 == 0o644
+    made = plan(tmp_path, entry(), mode=0o600)
+    assert made.result["changed"] is True
+    assert made.diff[0]["after_header"].endswith("(mode 0600)")
+    conflists.apply_plan(made)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert do(tmp_path, entry(), mode=0o600)["changed"] is False
+
+
+@pytest.mark.parametrize("text", ["", "0o644", "rw", "0999", "0044", "01644", "420x"])
+def test_a_mode_has_to_be_octal(text):
+    with pytest.raises(NodenetError, match="has to be octal"):
+        conflists.parse_mode(text)
+
+
+def test_absent_removes_whatever_file_defines_the_network(tmp_path):
+    do(tmp_path, entry(filename="77-x.conflist"), entry("other"))
+    result = do(tmp_path, entry(state="absent"))
+    assert result["changed"] is True
+    assert result["conflists"][0]["filename"] == "77-x.conflist"
+    assert os.listdir(str(tmp_path)) == ["10-other.conflist"]
+    again = do(tmp_path, entry(state="absent"))
+    assert again["changed"] is False
+    assert again["conflists"][0]["filename"] is None
+
+
+def test_absent_removes_a_broken_file_by_its_name(tmp_path):
+    (tmp_path / "05-a.conf").write_text("{")
+    made = plan(tmp_path, entry(state="absent", filename="05-a.conf"))
+    assert made.diff[0]["before"] == "{"
+    conflists.apply_plan(made)
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_absent_leaves_a_file_of_another_network_alone(tmp_path):
+    do(tmp_path, entry("other"))
+    message = refused(tmp_path, entry(state="absent", filename="10-other.conflist"))
+    assert message.endswith("10-other.conflist: the file defines network other")
+
+
+def test_absent_in_a_missing_directory(tmp_path):
+    assert do(tmp_path / "none", entry(state="absent"))["changed"] is False
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_case_in_conf_extension_is_renamed_in_one_step(tmp_path, case):
+    ((name, content),) = case("conflist-in-conf-extension")["input"]["conf_dir"].items()
+    (tmp_path / name).write_text(json.dumps(content))
+    message = refused(tmp_path, entry(content=content))
+    assert name in message
+    result = do(tmp_path, entry(content=content), entry(state="absent", filename=name))
+    assert os.listdir(str(tmp_path)) == ["10-net.conflist"]
+    assert result["effective"]["before"]["containerd"]["network"] is None
+    assert result["effective"]["after"]["containerd"]["network"] == "net"
+
+
+def test_another_file_that_defines_the_network_is_named(tmp_path):
+    do(tmp_path, entry(filename="20-mine.conflist"))
+    message = refused(tmp_path, entry())
+    assert "20-mine.conflist defines that network too" in message
+
+
+@pytest.mark.parametrize(
+    ("entries", "word"),
+    [
+        ([entry(), entry(filename="20-net.conflist")], "the list has name net more than once"),
+        ([entry("a", filename="x.conflist"), entry("b", filename="x.conflist")], "filename x.conflist more than once"),
+        ([entry(state="absent"), entry()], "the list has name net more than once"),
+        ([entry("a/b")], "a network name starts with"),
+        ([entry("")], "a network name starts with"),
+        ([entry("..")], "a network name starts with"),
+        ([entry(filename="a/b.conflist")], "has to be a plain file name"),
+        ([entry(filename="../b.conflist")], "has to be a plain file name"),
+        ([entry(filename="net.conf")], "ends in .conflist"),
+        ([entry(filename="net.conflist.bak")], "ends in .conflist"),
+        ([entry(filename="net")], "ends in .conflist"),
+        ([entry(state="absent", filename="net.txt")], "ends in .conf or .conflist or .json"),
+        ([{"name": "net"}], "give either plugins or content"),
+        ([entry(content="{}", plugins=[BRIDGE])], "give either plugins or content"),
+        ([entry(content={"name": "other", "plugins": [BRIDGE]})], "its content names network 'other'"),
+        ([entry(content='{"name": "other", "plugins": []}')], "its content names network 'other'"),
+        ([entry(plugins=[])], "no 'plugins'"),
+        ([entry(plugins=[{"mtu": 1}])], "plugins[0] has no 'type'"),
+        ([entry(cni_version="9.9.9")], "cniVersion '9.9.9' is none of"),
+        ([entry(plugins=[{"type": "bridge", "mtu": float("nan")}])], "JSON has no NaN"),
+    ],
+)
+def test_what_is_refused(tmp_path, entries, word):
+    do(tmp_path, entry("there"))
+    assert word in refused(tmp_path, *entries)
+
+
+def test_case_trailing_comma_is_refused_and_the_old_file_stays(tmp_path, case):
+    do(tmp_path, entry())
+    text = case("conflist-trailing-comma")["input"]["conf_dir"]["10-net.conflist"]["raw"]
+    message = refused(tmp_path, entry(content=text))
+    assert "trailing comma at line 1, column %d" % (text.index(",]") + 1) in message
+
+
+def test_case_unrendered_template_is_refused_with_each_cause(tmp_path, case):
+    data = case("conflist-unrendered-template")
+    ((name, content),) = data["input"]["conf_dir"].items()
+    message = refused(tmp_path, entry("k8s-pod-network", content=content["raw"], filename=name))
+    for cause in [*data["check"]["leftovers"], "single quotes", "True instead of true"]:
+        assert cause in message
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("netconf-host-bits-set", ["plugins[0].ipam.ranges[0][0].subnet", "write 10.1.2.0/24"]),
+        ("netconf-rangestart-typo", ["ipam.rangeStart", "192.0.2.14.200"]),
+        ("netconf-subnet-empty-template", ["ipam.subnet"]),
+        ("netconf-mixed-family-set", ["put IPv4 and IPv6 into a range set of their own"]),
+        ("netconf-empty-range-set", ["empty range set"]),
+        ("netconf-rangesets-overlap", ["overlaps"]),
+    ],
+)
+@pytest.mark.parametrize("validate", ["strict", "upstream"])
+def test_cases_of_addresses_are_refused_before_anything_is_written(tmp_path, case, name, words, validate):
+    config = case(name)["input"]["stdin"]
+    plugin = {key: value for key, value in config.items() if key not in ("name", "cniVersion")}
+    message = refused(
+        tmp_path, entry("good"), entry(plugins=[plugin], cni_version=config["cniVersion"]), validate=validate
+    )
+    assert all(word in message for word in words), message
+
+
+def test_strict_refuses_what_go_reads_without_a_word(tmp_path):
+    text = '{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge", "mtu": 1, "mtu": 2}]}'
+    assert "plugins[0].mtu occurs more than once" in refused(tmp_path, entry(content=text))
+    result = do(tmp_path, entry(content=text), validate="upstream")
+    assert [item["code"] for item in result["findings"]] == ["CONF013"]
+    assert do(tmp_path, entry(content=text), validate="upstream")["changed"] is False
+
+
+def test_validate_none_writes_what_it_is_given(tmp_path):
+    result = do(tmp_path, entry(content="{"), validate="none")
+    assert (tmp_path / "10-net.conflist").read_text() == "{\n"
+    assert result["changed"] is True
+    assert result["effective"]["after"]["containerd"]["network"] is None
+    assert "CONF003" in [item["code"] for item in result["findings"]]
+    assert do(tmp_path, entry(content="{"), validate="none")["changed"] is False
+
+
+def test_a_doubtful_gateway_is_a_finding(tmp_path, case):
+    config = case("netconf-gateway-outside-subnet")["input"]["stdin"]
+    result = do(tmp_path, entry(plugins=[{"type": "bridge", "ipam": config["ipam"]}]))
+    assert [(item["code"], item["where"]) for item in result["findings"]] == [
+        ("IPAM001", str(tmp_path / "10-net.conflist"))
+    ]
+
+
+def test_the_effective_network_has_to_be_the_expected_one(tmp_path):
+    do(tmp_path, entry("podnet", filename="10-podnet.conflist"))
+    message = refused(tmp_path, entry("storage", filename="05-storage.conflist"), expect_effective="podnet")
+    assert "containerd would use network storage instead of podnet" in message
+    do(tmp_path, entry("storage", filename="20-storage.conflist"), expect_effective="podnet")
+    message = refused(tmp_path, entry("podnet", state="absent"), expect_effective="podnet")
+    assert "containerd would use network storage instead of podnet" in message
+
+
+def test_the_effective_network_of_crio_counts_as_well(tmp_path):
+    do(tmp_path, entry("other", filename="20-other.conflist", plugins=[{"type": "ptp"}]))
+    message = refused(tmp_path, entry("podnet"), expect_effective="podnet", installed=["ptp"].__contains__)
+    assert "CRI-O would use network other instead of podnet" in message
+    assert "no plugin bridge" in message
+    message = refused(tmp_path, entry("podnet"), expect_effective="podnet", crio_default_network="other")
+    assert "CRI-O would use network other instead of podnet" in message
+
+
+def test_missing_plugins_are_findings(tmp_path):
+    result = do(tmp_path, entry(), bin_dir="/bin-dir", installed=["bridge"].__contains__)
+    assert [(item["code"], item["text"]) for item in result["findings"] if item["code"] == "CONF019"] == [
+        ("CONF019", "plugin 'host-local' is not in /bin-dir")
+    ]
+
+
+def test_a_batch_is_written_as_a_whole_or_not_at_all(tmp_path):
+    made = plan(tmp_path, entry("a"), entry("b"))
+    made.write[1].data = b"x" * 10
+    made.write[1].name = "no-such-dir/10-b.conflist"  # the second one cannot be staged
+    with pytest.raises(OSError, match="no-such-dir"):
+        conflists.apply_plan(made)
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_a_symbolic_link_is_replaced_as_a_link(tmp_path):
+    target = tmp_path / "target"
+    target.write_text("{}")
+    conf_dir = tmp_path / "net.d"
+    conf_dir.mkdir()
+    os.symlink(str(target), str(conf_dir / "10-net.conflist"))
+    assert do(conf_dir, entry())["changed"] is True
+    assert target.read_text() == "{}"
+    assert not (conf_dir / "10-net.conflist").is_symlink()
+
+
+def test_a_directory_of_that_name_is_refused(tmp_path):
+    (tmp_path / "10-net.conflist").mkdir()
+    assert "there is a directory of that name" in refused(tmp_path, entry())
+
+
+def test_backups_lie_elsewhere(tmp_path):
+    conf_dir, backup_dir = tmp_path / "net.d", tmp_path / "backup"
+    do(conf_dir, entry(), entry("gone"))
+    old = (conf_dir / "10-net.conflist").read_text()
+    made = plan(conf_dir, entry(plugins=[{"type": "ptp"}]), entry("gone", state="absent"), entry("new"))
+    backups = conflists.apply_plan(made, str(backup_dir))
+    assert [os.path.basename(path).rsplit(".", 1)[0] for path in backups] == ["10-net.conflist", "10-gone.conflist"]
+    with open(backups[0], encoding="utf-8") as stream:
+        assert stream.read() == old
+    assert sorted(os.listdir(str(conf_dir))) == ["10-net.conflist", "10-new.conflist"]
+    again = plan(conf_dir, entry())
+    more = conflists.apply_plan(again, str(backup_dir))
+    assert len(os.listdir(str(backup_dir))) == 3
+    assert conflists.apply_plan(plan(conf_dir, entry()), str(backup_dir)) == []
+    assert more[0] not in backups
+
+
+@pytest.mark.parametrize("below", ["", "sub"])
+def test_backups_never_lie_in_the_conf_dir(tmp_path, below):
+    os.symlink(str(tmp_path), str(tmp_path.parent / (tmp_path.name + "-link")))
+    for path in (tmp_path / below, tmp_path.parent / (tmp_path.name + "-link") / below):
+        with pytest.raises(NodenetError, match="lies in the conf dir"):
+            conflists.refuse_backup_dir(str(tmp_path), str(path))
+    conflists.refuse_backup_dir(str(tmp_path), str(tmp_path) + "-other")

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.nodenet.cni.plugins.module_utils.node import findings
+
+ROOT = os.path.abspath(__file__)
+while not os.path.exists(os.path.join(ROOT, "galaxy.yml")):
+    ROOT = os.path.dirname(ROOT)
+
+
+def sources():
+    for directory, _folders, names in os.walk(os.path.join(ROOT, "plugins")):
+        for name in names:
+            if name.endswith(".py"):
+                with open(os.path.join(directory, name), encoding="utf-8") as stream:
+                    yield os.path.join(directory, name), stream.read()
+
+
+def test_codes_are_unique_and_of_a_family():
+    codes = [entry[0] for entry in findings.REGISTRY.values()]
+    assert len(codes) == len(set(codes))
+    for code in codes:
+        assert re.match(r"^(%s)\d{3}$" % "|".join(findings.FAMILIES), code), code
+
+
+@pytest.mark.parametrize("kind", sorted(findings.REGISTRY))
+def test_an_entry_is_complete(kind):
+    code, severity, go, text, hint = findings.REGISTRY[kind]
+    assert severity in findings.SEVERITIES
+    assert go in findings.GO
+    for sentence in (text, hint):
+        assert sentence and "\n" not in sentence and not sentence.endswith("."), code
+    fields = set(re.findall(r"\{(\w+)(?:![rs])?\}", text + hint))
+    built = findings.finding(kind, "here", **{field: "<%s>" % field for field in fields})
+    assert list(built) == ["code", "severity", "where", "text", "hint", "go"]
+    assert built["where"] == "here"
+    assert all("<%s>" % field in built["text"] + built["hint"] for field in fields)
+
+
+def test_every_kind_that_the_code_names_is_registered():
+    named = {}
+    for path, text in sources():
+        for kind in re.findall(r"""["']kind["']: ["']([a-z0-9-]+)["']""", text):
+            named.setdefault(kind, path)
+        for kind in re.findall(r"""\bkind=["']([a-z0-9-]+)["']""", text):
+            named.setdefault(kind, path)
+    assert len(named) > 20
+    assert {kind: path for kind, path in named.items() if kind not in findings.REGISTRY} == {}
+
+
+def test_an_unknown_kind_is_a_fault_of_the_program():
+    with pytest.raises(KeyError):
+        findings.finding("no-such-kind", "here")
+
+
+def test_the_gravest_come_first_and_repetitions_go():
+    hidden = {"kind": "conf-hidden-file", "where": "a"}
+    missing = {"kind": "conf-dir-missing", "where": "b"}
+    chained = {"kind": "conf-subdir-plugins", "where": "c", "count": 1, "types": "tuning", "network": "n"}
+    built = findings.from_facts([chained, hidden, missing, hidden])
+    assert [item["severity"] for item in built] == ["error", "warning", "info"]
+    assert [item["where"] for item in built] == ["b", "a", "c"]
+
+
+def test_the_page_in_docs_is_generated_from_the_registry():
+    tool = os.path.join(ROOT, "tests", "tools", "gen_findings.py")
+    if not os.path.exists(tool):
+        pytest.skip("not run: the page and its generator are not part of the installed collection")
+    done = subprocess.run([sys.executable, tool, "--check"], stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 0, done.stdout.decode()
