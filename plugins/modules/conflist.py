@@ -11,10 +11,10 @@ short_description: Write and remove CNI network configuration lists
 version_added: 0.1.0
 description:
   - Keeps conflists in the directory from which container runtimes read their networks.
-  - A file is checked before it is written, since a broken first file takes the network from the whole node. It appears whole, by
-    a rename inside of the directory, which is what containerd notices.
-  - Compares what the files mean. Another order of keys or other white space is no change; the number C(1) and the string C("1")
-    are different.
+  - A file is checked before it is written, since a broken first file takes the network from the whole node. It
+    appears whole, by a rename inside of the directory, which is what containerd notices.
+  - Compares what the files mean. Another order of keys or other white space is no change; the number C(1) and the
+    string C("1") are different.
   - Reports which network each runtime uses for a new pod before and after.
 author:
   - The nodenet.cni authors (@nodenet)
@@ -48,7 +48,8 @@ options:
       plugins:
         description:
           - The chain of plugins, as dictionaries.
-          - Exactly one of O(conflists[].plugins) and O(conflists[].content) is needed, unless O(conflists[].state=absent).
+          - Exactly one of O(conflists[].plugins) and O(conflists[].content) is needed, unless
+            O(conflists[].state=absent).
         type: list
         elements: dict
       content:
@@ -63,13 +64,14 @@ options:
       filename:
         description:
           - Name of the file. Runtimes read the files in the order of their names.
-          - The default is C(10-<name>.conflist). With O(conflists[].state=absent) it is whatever file defines the network.
+          - The default is C(10-<name>.conflist). With O(conflists[].state=absent) it is whatever file defines the
+            network.
         type: str
       state:
         description:
           - Whether the file shall exist.
-          - To give a network's file another name, list the new name as V(present) and the old O(conflists[].filename) as V(absent)
-            in one task.
+          - To give a network's file another name, list the new name as V(present) and the old
+            O(conflists[].filename) as V(absent) in one task.
         type: str
         choices:
           - present
@@ -109,8 +111,8 @@ seealso:
   - module: nodenet.cni.host_local_info
   - module: nodenet.cni.plugin_binaries
 notes:
-  - Plugins are looked up in O(bin_dir) only if that directory exists. A missing one is a finding and no error, because other tools
-    may install it later.
+  - Plugins are looked up in O(bin_dir) only if that directory exists. A missing one is a finding and no error,
+    because other tools may install it later.
 """
 
 EXAMPLES = r"""
@@ -198,18 +200,82 @@ conflists:
       type: bool
       sample: true
 effective:
-  description:
-    - The network that a new pod gets, by time (RV(ignore:before), RV(ignore:after)) and runtime (RV(ignore:containerd), RV(ignore:crio)).
-    - RV(ignore:network) and RV(ignore:file) are null when the runtime has none; RV(ignore:reason) says why.
+  description: The network that a new pod gets on this node.
   type: dict
   returned: success
-  sample:
+  contains:
     before:
-      containerd: {network: null, file: null, reason: the directory holds no configuration file}
-      crio: {network: null, file: null, reason: the directory holds no usable configuration file}
+      description: Before the task.
+      type: dict
+      contains:
+        containerd:
+          description: What containerd does.
+          type: dict
+          contains:
+            network:
+              description: Name of the network; null if there is none.
+              type: str
+              sample: podnet
+            file:
+              description: Name of the file that defines it; null if there is none.
+              type: str
+              sample: 10-podnet.conflist
+            reason:
+              description: Why, and which files were skipped.
+              type: str
+              sample: first file in load order
+        crio:
+          description: What CRI-O does.
+          type: dict
+          contains:
+            network:
+              description: Name of the network; null if there is none.
+              type: str
+              sample: podnet
+            file:
+              description: Name of the file that defines it; null if there is none.
+              type: str
+              sample: 10-podnet.conflist
+            reason:
+              description: Why, and which files were skipped.
+              type: str
+              sample: first file in load order
     after:
-      containerd: {network: podnet, file: 10-podnet.conflist, reason: first file in load order}
-      crio: {network: podnet, file: 10-podnet.conflist, reason: first usable file in load order}
+      description: After the task.
+      type: dict
+      contains:
+        containerd:
+          description: What containerd does.
+          type: dict
+          contains:
+            network:
+              description: Name of the network; null if there is none.
+              type: str
+              sample: podnet
+            file:
+              description: Name of the file that defines it; null if there is none.
+              type: str
+              sample: 10-podnet.conflist
+            reason:
+              description: Why, and which files were skipped.
+              type: str
+              sample: first file in load order
+        crio:
+          description: What CRI-O does.
+          type: dict
+          contains:
+            network:
+              description: Name of the network; null if there is none.
+              type: str
+              sample: podnet
+            file:
+              description: Name of the file that defines it; null if there is none.
+              type: str
+              sample: 10-podnet.conflist
+            reason:
+              description: Why, and which files were skipped.
+              type: str
+              sample: first file in load order
 findings:
   description: What is wrong or doubtful with the files, as they are after the task. When the task refuses a file, why.
   type: list
@@ -250,6 +316,7 @@ backups:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
 from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists
 

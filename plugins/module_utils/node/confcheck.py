@@ -86,7 +86,9 @@ def check_dir(found: confdir.ConfDir, effective: dict[str, dict[str, Any]]) -> l
     return facts
 
 
-def check_binaries(one: confdir.ConfFile, where: str, bin_dir: str, installed: Callable[[str], bool]) -> list[dict[str, Any]]:
+def check_binaries(
+    one: confdir.ConfFile, where: str, bin_dir: str, installed: Callable[[str], bool]
+) -> list[dict[str, Any]]:
     """Return a fact for each plugin that the file needs and *bin_dir* lacks, those of delegates and ipam too."""
     needed: list[str] = []
     for plugin in one.plugins:

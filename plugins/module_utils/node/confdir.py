@@ -46,7 +46,7 @@ class ConfFile:
 
     name: file name. data: content, None if it cannot be read. error: why a runtime cannot load it, "" if it can.
     tree: the document (gojson), None if it is none. network: name of the network ("" if it has none).
-    plugins: the trees of its plugins, in order. cni_version: as written, "" if absent.
+    plugins: the trees of its plugins, in order; none if a runtime cannot load the file. cni_version: "" if absent.
     """
 
     def __init__(self, name: str, data: bytes | None, error: str = "") -> None:
@@ -66,17 +66,14 @@ class ConfFile:
         except gojson.SyntaxFault as fault:
             self.error = str(fault)
             return
-        if self.is_list:
-            listed = gojson.field(self.tree, "plugins")
-            self.plugins = [one for one in listed if type(one) is tuple] if type(listed) is list else []
-        elif type(self.tree) is tuple:
-            self.plugins = [self.tree]
-        self.network = _text(gojson.field(self.tree, "name"))
-        self.cni_version = _text(gojson.field(self.tree, "cniVersion"))
         try:
-            self.cni_version = netconf.load_config(data, self.name).cni_version or ""
+            config = netconf.load_config(data, self.name)
         except CniError as fault:
+            # what it would have been: to name things in messages, and to find what uses its network
             self.error = str(fault)
+            self.network = _text(gojson.field(self.tree, "name"))
+            return
+        self.network, self.cni_version, self.plugins = config.name, config.cni_version, config.plugins
 
     @property
     def is_list(self) -> bool:
@@ -87,6 +84,11 @@ class ConfFile:
     def types(self) -> list[str]:
         """The types of its plugins, in order."""
         return [_text(gojson.field(plugin, "type")) for plugin in self.plugins]
+
+    @property
+    def inline_only(self) -> bool:
+        """Whether the list asks not to be extended by the plugins of its network's sub-directory."""
+        return gojson.field(self.tree, "loadOnlyInlinedPlugins") in (True, "true")
 
     def fault(self, conf_dir: str) -> dict[str, Any]:
         """Return the fact that says why a runtime cannot load the file."""
@@ -116,7 +118,10 @@ def read_conf_dir(path: str) -> ConfDir:
         return ConfDir(path, False, [], {})
     files = _read_files(path, names, EXTENSIONS)
     chained = {}
-    for network in {one.network for one in files if one.is_list and valid_name(one.network)}:
+    for one in files:
+        network = one.network
+        if one.error or not one.is_list or network in chained or not valid_name(network) or one.inline_only:
+            continue
         directory = os.path.join(path, network)
         try:
             chained[network] = _read_files(directory, os.listdir(directory), (".conf",))

@@ -180,7 +180,7 @@ def modes_of(conf_dir: str, names: Sequence[str]) -> dict[str, int]:
 def parse_mode(text: str) -> int:
     """Return the permission bits that *text* spells in octal; they must let the owner read the file."""
     if not text or not set(text) <= set("01234567") or int(text, 8) > 0o777 or not int(text, 8) & 0o400:
-        raise NodenetError(f"Cannot use mode {text!r} for a conflist: it has to be octal and quoted, for example '0644'")
+        raise NodenetError(f"Cannot use mode {text!r} for a conflist: it has to be octal and quoted, like '0644'")
     return int(text, 8)
 
 

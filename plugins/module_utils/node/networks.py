@@ -14,6 +14,7 @@ import os
 
 from ..cni import gojson
 from ..cni.errors import NodenetError
+from ..cni.names import valid_name
 from ..host_local import addresses
 from ..host_local.config import DEFAULT_DATA_DIR
 from . import confdir
@@ -92,6 +93,9 @@ def all_networks(
     facts += [one.fault(conf_dir) for one in found.files if one.error]
     networks: dict[str, Network] = {}
     for network in _networks_of(found, flannel_subnet_file):
+        if not valid_name(network.name):  # its directory would be the data dir itself, or lie outside of it
+            facts.append({"kind": "conf-name-invalid", "where": network.source, "name": network.name})
+            continue
         first = networks.setdefault(network.name, network)
         if first is network:
             facts.extend(network.facts)
@@ -133,12 +137,11 @@ def _sorted_tree(value: Any) -> Any:
 def _not_found(found: confdir.ConfDir, name: str) -> NodenetError:
     for one in found.files:
         if one.network == name and not one.error:
-            types = ", ".join(kind or "?" for kind in one.types)
+            path, types = os.path.join(found.path, one.name), ", ".join(one.types)
             return NodenetError(
-                f"Cannot use network {name} in {os.path.join(found.path, one.name)}: none of its plugins ({types}) uses "
-                "host-local",
+                f"Cannot use network {name} in {path}: none of its plugins ({types}) uses host-local",
                 network=name,
-                files=[os.path.join(found.path, one.name)],
+                files=[path],
             )
     names = sorted({one.network for one in found.files if one.network and one.network != name})
     broken = [f"{one.name} ({one.error})" for one in found.files if one.error]
@@ -165,8 +168,10 @@ def _networks_of(found: confdir.ConfDir, flannel_subnet_file: str) -> list[Netwo
     """Return all host-local networks; those that stand in a file of their own come before copies for Multus."""
     networks: list[Network] = []
     for one in found.files:
-        if not one.error:
-            networks.extend(_of_config(one.tree, os.path.join(found.path, one.name), "", flannel_subnet_file))
+        source = os.path.join(found.path, one.name)
+        for index, plugin in enumerate(one.plugins):
+            place = f"plugins[{index}]" if one.is_list else ""
+            networks.extend(_of_plugin(plugin, one.network, one.cni_version, source, place, flannel_subnet_file))
     return sorted(networks, key=lambda network: network.place.startswith("delegates"))
 
 

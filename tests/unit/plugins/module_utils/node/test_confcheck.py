@@ -125,7 +125,9 @@ def test_case_duplicate_keys(case):
     assert (item["severity"], item["go"]) == (data["check"]["validator"], "carries_on")
 
 
-@pytest.mark.parametrize("name", ["conflist-trailing-comma", "conflist-unrendered-template", "conflist-first-file-broken"])
+@pytest.mark.parametrize(
+    "name", ["conflist-trailing-comma", "conflist-unrendered-template", "conflist-first-file-broken"]
+)
 def test_cases_of_syntax(case, name):
     files = case(name)["input"]["conf_dir"]
     first = next(iter(files))

@@ -157,6 +157,12 @@ def test_plugins_of_the_networks_directory_are_found(tmp_path, case):
     assert chain == data["check"]["chain"]
 
 
+def test_a_list_may_refuse_further_plugins(tmp_path):
+    write_file(tmp_path, "10-net.conflist", dict(conflist("net"), loadOnlyInlinedPlugins=True))
+    write_file(tmp_path, "net/20-tuning.conf", {"type": "tuning"})
+    assert confdir.read_conf_dir(str(tmp_path)).chained == {}
+
+
 def test_a_change_can_be_looked_at_before_it_is_made(tmp_path):
     write(tmp_path, b__conflist=conflist("n"), c__conflist=conflist("m"))
     files = confdir.read_conf_dir(str(tmp_path)).files

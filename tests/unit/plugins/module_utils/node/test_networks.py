@@ -127,7 +127,9 @@ def test_two_files_that_define_a_network_are_an_error_that_names_both(conf_dir, 
 
 
 def test_a_second_file_without_host_local_counts_too(conf_dir):
-    path = conf_dir(a__conflist=conflist("net", {"type": "dhcp"}), b__conflist=conflist("net", host_local("10.1.0.0/24")))
+    path = conf_dir(
+        a__conflist=conflist("net", {"type": "dhcp"}), b__conflist=conflist("net", host_local("10.1.0.0/24"))
+    )
     with pytest.raises(NodenetError, match=r"more than one file defines it \(a.conflist, b.conflist\)"):
         networks.find_network(path, "net")
 
@@ -139,7 +141,9 @@ def test_an_unknown_network_error_lists_what_there_is(conf_dir):
     with pytest.raises(NodenetError) as caught:
         networks.find_network(path, "three")
     text = str(caught.value)
-    assert text.startswith(f"Cannot use network three in {path}: no file defines it; defined are one, two; not usable: c")
+    assert text.startswith(
+        f"Cannot use network three in {path}: no file defines it; defined are one, two; not usable: c"
+    )
     assert caught.value.facts["known_networks"] == ["one", "two"]
 
 
@@ -306,3 +310,13 @@ def test_a_broken_file_is_a_fact_and_hides_nothing(conf_dir):
 def test_a_missing_directory_is_a_fact(tmp_path):
     path = str(tmp_path / "none")
     assert networks.all_networks(path) == ([], [{"kind": "conf-dir-missing", "where": path}])
+
+
+@pytest.mark.parametrize("name", [None, "", "..", "a/b"])
+def test_case_nameless_network_is_none(conf_dir, case, name):
+    content = dict(case("netconf-nameless-network")["input"]["stdin"])
+    if name is not None:
+        content["name"] = name
+    found, facts = networks.all_networks(conf_dir(a__conf=content))
+    assert found == []
+    assert [(fact["kind"], fact["name"]) for fact in facts] == [("conf-name-invalid", name or "")]
