@@ -27,7 +27,7 @@ import debian_go
 import pytest
 import reporting
 import vectors
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, example, given, seed, settings
 from hypothesis import strategies as st
 from plugin_drivers import CommandDriver, LibraryDriver
 
@@ -68,6 +68,51 @@ BAD_CONFIGS = (
     ({"subnet": "10.1.2.0/29"}, "K8S_POD_NAME=a", "unknown args"),
     ({"subnet": "10.1.2.0/29", "routes": [{"dst": "default"}]}, "", "invalid CIDR address: default"),
 )
+
+
+def at(kind, **more):
+    """Return one step; all of them in the network blue, ours acting on the first directory, unless told otherwise."""
+    usual = {
+        "first": "library",
+        "network": "blue",
+        "who": 0,
+        "ifname": "eth0",
+        "config": 0,
+        "version": "1.0.0",
+        "request": (),
+        "channel": "args",
+        "plant": "other",
+    }
+    return dict(usual, kind=kind, **more)
+
+
+# What chance shows seldom, so that every run shows it: it begins with configuration 4, one set of two ranges.
+TOUR = [
+    at("ADD"),
+    at("ranges", config=9),
+    at("ADD"),  # the second set holds the address of before: H3
+    at("DEL"),
+    at("ADD", who=2),
+    at("CHECK", who=2),
+    at("ADD", who=2, first="go"),
+    at("ADD", who=4),
+    at("ADD", who=4, version="0.2.0"),
+    at("DEL", who=2, first="go"),
+    at("CHECK", who=2),
+    at("restart"),
+    at("ranges", config=6),
+    at("ADD", who=4, request=("10.1.2.4",)),
+    at("ADD", who=2, request=("10.1.2.4",), channel="runtimeConfig", first="go"),
+    at("ADD", who=2, request=("10.1.2.1",)),
+    at("ADD", who=2, request=("10.7.7.7",), channel="CNI_ARGS"),
+    at("ADD", who=2),
+    at("ADD", who=0, ifname="net1"),
+    at("ADD", who=2, ifname="net1"),
+    at("bad DEL", who=2),
+    at("plant", plant="legacy", who=3),
+    at("CHECK", who=3, first="go"),
+    at("DEL", who=3, ifname="net1"),
+]
 
 LEFT_OVER = re.compile(r"(failed to allocate all requested IPs: )([^\"]*)")
 
@@ -361,6 +406,7 @@ def test_sequences_against_go(library):
         print_blob=True,
         suppress_health_check=list(HealthCheck),
     )(seed(int(chosen))(sequence) if chosen else sequence)
+    sequence = example((4, 0), TOUR)(sequence)
     sequence()
 
     for line in tally.lines():
@@ -389,14 +435,10 @@ def test_comparison_sees_a_difference(library):
         twins = Twins(root, {"library": library, "go": go}, Tally())
         for base in twins.bases.values():
             os.mkdir(base)
-        what = {
-            "kind": "ADD", "first": "library", "network": "blue", "who": 0, "ifname": "eth0", "config": 0,
-            "version": "1.0.0", "request": (), "channel": "args", "plant": "other",
-        }  # fmt: skip
-        twins.run(what)
+        twins.run(at("ADD"))
         with open(os.path.join(twins.bases["second"], "blue", "10.1.2.3"), "w", encoding="ascii") as out:
             out.write("x")
         with pytest.raises(AssertionError):
-            twins.run(dict(what, who=2))
+            twins.run(at("ADD", who=2))
     finally:
         shutil.rmtree(root)
