@@ -10,6 +10,7 @@ import glob
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -84,8 +85,11 @@ def environment(venv: str, **extra: str) -> dict[str, str]:
     return venvs.clean_environment(**dict(settings, **extra))
 
 
-def call(venv: str, *command: str, cwd: str = ROOT, keep: bool = False, **extra: str) -> str:
-    """Run a tool of an environment, its output on the terminal; with `keep` the output is returned too."""
+def call(venv: str, *command: str, cwd: str = ROOT, keep: bool = False, limit_s: int = 0, **extra: str) -> str:
+    """Run a tool of an environment, its output on the terminal; with `keep` the output is returned too.
+
+    After `limit_s` seconds the tool and what it started are ended, and the row is red.
+    """
     process = subprocess.Popen(
         command,
         cwd=cwd,
@@ -93,6 +97,7 @@ def call(venv: str, *command: str, cwd: str = ROOT, keep: bool = False, **extra:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if keep else None,
         stderr=subprocess.STDOUT if keep else None,
+        start_new_session=bool(limit_s),
     )
     seen = []
     if keep:
@@ -102,7 +107,16 @@ def call(venv: str, *command: str, cwd: str = ROOT, keep: bool = False, **extra:
             if not CHATTER.match(text):
                 sys.stdout.write(text)
                 sys.stdout.flush()
-    code = process.wait()
+    try:
+        code = process.wait(limit_s or None)
+    except subprocess.TimeoutExpired as exc:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise Failed("`%s` was still running after %d s" % (" ".join(command[:3]), limit_s)) from exc
+    except KeyboardInterrupt:
+        if limit_s:
+            os.killpg(process.pid, signal.SIGINT)
+        raise
     if code:
         raise Failed("`%s` ended with code %d" % (" ".join(command[:3]), code))
     return "".join(seen)
@@ -115,7 +129,7 @@ def present(*paths: str) -> list[str]:
 def pytest(venv: str, paths: list[str], *arguments: str, **extra: str) -> None:
     if not paths:
         raise Failed("there are no tests of this kind in the tree")
-    call(venv, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, *paths, **extra)
+    call(venv, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, *paths, limit_s=1200, **extra)
 
 
 # --- one function a step; each takes the extra arguments of the command line
