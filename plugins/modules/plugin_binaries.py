@@ -74,9 +74,9 @@ options:
       - Names of plugins that must be in O(bin_dir) afterwards. Those that O(src) lacks must be there already. They
         are kept and reported.
       - If one is neither in O(src) nor there, nothing is changed, and the error says where the plugin comes from.
+      - Without O(src) there must be a list, an empty one will do.
     type: list
     elements: str
-    default: []
   state:
     description:
       - V(present) installs what is missing or differs, by content, mode or owner. The files get mode C(0755) and
@@ -218,7 +218,7 @@ def main():
             remote_src=dict(type="bool", default=False),
             checksum=dict(type="str"),
             include=dict(type="list", elements="str", default=[]),
-            required=dict(type="list", elements="str", default=[]),
+            required=dict(type="list", elements="str"),
             state=dict(type="str", choices=["present", "absent"], default="present"),
             **_ansible.BIN_DIR_OPTIONS,
             **_ansible.STATE_DIR_OPTIONS,
@@ -237,7 +237,7 @@ def main():
             src=params["src"],
             checksum=params["checksum"],
             include=params["include"],
-            required=params["required"],
+            required=params["required"] or [],
             check_mode=module.check_mode,
         )
         for item in result["findings"]:

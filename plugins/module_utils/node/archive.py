@@ -68,10 +68,10 @@ class DirectorySource:
                     raise self._refusal(name, f"its link {name} leads nowhere")
                 if os.path.commonpath((top, real)) != top:
                     raise self._refusal(name, f"its link {name} leads out of it, to {real}")
+            if not stat.S_ISREG(os.stat(real).st_mode):
+                continue  # opening a pipe would wait for somebody to write into it
             with open(real, "rb") as stream:
                 status = os.fstat(stream.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    continue
                 yield Entry(name, status.st_size, bool(status.st_mode & 0o111), lambda: _pieces(stream))  # noqa: B023
 
     def close(self) -> None:

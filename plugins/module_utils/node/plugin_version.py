@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 5.0
 _MOST_BYTES = 65536
 _REQUEST = b'{"cniVersion":"1.0.0"}'
-_RELEASE = re.compile(r"(?<![\w.])(v?\d+\.\d+(?:\.\d+)?(?:[-+~.][0-9A-Za-z.+~-]+)?)(?![\w.])")
+_RELEASE = re.compile(r"(?<![\w.])(v?\d+\.\d+(?:\.\d+)?(?:[-+~][0-9A-Za-z.+~-]+)?)(?!\w|\.\d)")
 
 
 class PluginVersion:
