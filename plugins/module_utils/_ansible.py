@@ -40,7 +40,7 @@ def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.
         module.fail_json(msg=str(exc), **facts)
     except OSError as exc:
         module.fail_json(msg=os_error_text(exc), errno=exc.errno)
-    module.exit_json(**result)
+    module.exit_json(**dict({"changed": False}, **result))
 
 
 def os_error_text(exc: OSError) -> str:

@@ -131,6 +131,10 @@ class Report:
                 container_id, ifname = self._odd_content(name, content)
             entries.append((key, name, row(address, container_id, ifname, None, age if age > 0 else 0)))
         entries.sort()
+        if self._names:
+            order = {name: position for position, (_sort_key, name, _row) in enumerate(entries)}
+            for names in self._names.values():
+                names.sort(key=order.__getitem__)
         return entries
 
     def _odd_content(self, name: str, content: bytes) -> tuple[str, str]:

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import CniError, NodenetError
+
+
+@pytest.fixture
+def run(capsys):
+    def call(function):
+        with patch_module_args({}), pytest.raises(SystemExit) as left:
+            _ansible.run(AnsibleModule(argument_spec={}), function)
+        result = json.loads(capsys.readouterr().out)
+        assert bool(left.value.code) == bool(result.get("failed"))
+        return result
+
+    return call
+
+
+def raising(exc):
+    def function():
+        raise exc
+
+    return function
+
+
+def test_a_result_leaves_the_module(run):
+    result = run(lambda: {"changed": True, "answer": 42})
+    assert (result["changed"], result["answer"]) == (True, 42)
+
+
+def test_an_expected_failure_is_its_text_and_its_facts(run):
+    result = run(raising(NodenetError("Cannot do this in there: because", path="/x", msg="no", changed=True)))
+    assert (result["msg"], result["path"]) == ("Cannot do this in there: because", "/x")
+    assert not result.get("changed")
+
+
+def test_an_error_of_the_protocol_is_one_too(run):
+    assert run(raising(CniError(7, "missing network name")))["msg"] == "missing network name"
+
+
+@pytest.mark.parametrize(
+    ("exc", "text"),
+    [
+        (OSError(13, "Permission denied", "/etc/x"), "Cannot use /etc/x on this node: Permission denied"),
+        (OSError(2, "No such file", b"/etc/\xff"), "Cannot use /etc/\udcff on this node: No such file"),
+        (OSError(18, "Cross", "/a", None, "/b"), "Cannot use /a and /b on this node: Cross"),
+        (OSError("odd"), "Cannot use a file on this node: odd"),
+    ],
+)
+def test_an_operating_system_error_names_its_path(exc, text):
+    assert _ansible.os_error_text(exc) == text
+
+
+def test_a_defect_stays_a_traceback():
+    with patch_module_args({}), pytest.raises(KeyError):
+        _ansible.run(AnsibleModule(argument_spec={}), raising(KeyError("x")))
+
+
+def test_diff():
+    assert _ansible.diff(["a"], ["a", "b"], "/d") == {
+        "before": "a\n",
+        "after": "a\nb\n",
+        "before_header": "/d",
+        "after_header": "/d",
+    }

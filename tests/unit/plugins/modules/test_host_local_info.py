@@ -1,0 +1,356 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+NAME = "host_local_info"
+
+
+def as_live(listed):
+    """A case's list of live ids or attachments as the option live."""
+    attachments = [
+        {"container_id": one["containerID"], "ifname": one["ifname"]}
+        if isinstance(one, dict)
+        else {"container_id": one}
+        for one in listed
+    ]
+    return {"attachments": attachments}
+
+
+@pytest.fixture
+def node(tmp_path, fill):
+    """A node whose conf dir and data dir can be filled; its options."""
+    conf_dir, data_dir = tmp_path / "net.d", tmp_path / "data"
+    conf_dir.mkdir()
+    data_dir.mkdir()
+
+    class Node:
+        conf = conf_dir
+        data = data_dir
+
+        @staticmethod
+        def define(name, subnet, filename="10-net.conflist", kind="bridge", **ipam):
+            ipam = dict({"type": "host-local", "ranges": [[{"subnet": subnet}]], "dataDir": str(data_dir)}, **ipam)
+            document = {"cniVersion": "1.0.0", "name": name, "plugins": [{"type": kind, "ipam": ipam}]}
+            conf_dir.joinpath(filename).write_text(json.dumps(document))
+
+        @staticmethod
+        def fill(files):
+            fill(data_dir, files)
+
+        @staticmethod
+        def options(**more):
+            options = {
+                "conf_dir": str(conf_dir),
+                "data_dir": str(data_dir),
+                "flannel_subnet_file": str(tmp_path / "subnet.env"),
+            }
+            options.update(more)
+            return {key: value for key, value in options.items() if value is not None}
+
+    return Node
+
+
+def by_code(result):
+    return {one["code"]: one for one in result["findings"]}
+
+
+def test_report(run_module, node, tree, tmp_path):
+    node.define("lan", "192.0.2.0/29", kind="macvlan")
+    node.fill(
+        {
+            "lan/192.0.2.3": {"content": "abc\r\neth0", "age_s": 100},
+            "lan/192.0.2.2": {"content": "static.vip\r\neth0", "age_s": 50},
+            "lan/last_reserved_ip.0": {"content": "192.0.2.3"},
+            "lan/lock": {"content": ""},
+        }
+    )
+    before = tree(tmp_path)
+    result = run_module(NAME, node.options())
+    assert tree(tmp_path) == before
+    assert not result["changed"]
+    assert result["report_version"] == 1
+    assert result["findings"] == []
+    (network,) = result["networks"]
+    ages = [one.pop("age_s") for one in network["reservations"]]
+    assert 50 <= ages[0] < 90
+    assert 100 <= ages[1] < 140
+    assert network == {
+        "name": "lan",
+        "data_dir": str(node.data),
+        "source": str(node.conf / "10-net.conflist"),
+        "scope": "shared",
+        "range_sets": [
+            {
+                "ranges": ["192.0.2.1-192.0.2.6"],
+                "usable": 5,
+                "reserved": 2,
+                "static": 1,
+                "leaked": None,
+                "free": 3,
+                "last_reserved": "192.0.2.3",
+            }
+        ],
+        "reservations": [
+            {
+                "address": "192.0.2.2",
+                "owner": "vip",
+                "container_id": "static.vip",
+                "ifname": "eth0",
+                "static": True,
+                "range_set": 0,
+            },
+            {
+                "address": "192.0.2.3",
+                "owner": None,
+                "container_id": "abc",
+                "ifname": "eth0",
+                "static": False,
+                "range_set": 0,
+            },
+        ],
+        "foreign": [],
+    }
+
+
+def test_nothing_there_is_created(run_module, node, tree, tmp_path):
+    node.define("lan", "192.0.2.0/29", dataDir=str(tmp_path / "none"))
+    before = tree(tmp_path)
+    (network,) = run_module(NAME, node.options(data_dir=None, networks=["lan"]))["networks"]
+    assert tree(tmp_path) == before
+    assert (network["data_dir"], network["reservations"]) == (str(tmp_path / "none"), [])
+    assert network["range_sets"][0]["free"] == 5
+
+
+def test_lock_is_taken_shared_and_waited_for(run_module, fails, node):
+    import fcntl
+
+    node.define("lan", "192.0.2.0/29")
+    node.fill({"lan/lock": {"content": ""}})
+    with open(str(node.data / "lan" / "lock")) as stream:
+        fcntl.flock(stream, fcntl.LOCK_SH)
+        run_module(NAME, node.options(lock_timeout=0.1))
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        text = fails(NAME, node.options(lock_timeout=0.1))
+        assert text.startswith(f"Cannot report network lan in {node.data}/lan: ")
+        assert f"process {os.getpid()}" in text
+
+
+def test_several_networks_and_names(run_module, fails, node):
+    node.define("b", "192.0.2.0/29", "10-b.conflist")
+    node.define("a", "198.51.100.0/29", "20-a.conflist")
+    assert [one["name"] for one in run_module(NAME, node.options())["networks"]] == ["b", "a"]
+    assert [one["name"] for one in run_module(NAME, node.options(networks=["a", "b", "a"]))["networks"]] == ["a", "b"]
+    text = fails(NAME, node.options(networks=["nope"]))
+    assert text.startswith(f"Cannot report network nope in {node.conf}: no file defines it")
+    assert "Cannot report network '../x' in" in fails(NAME, node.options(networks=["../x"]))
+
+
+def test_config(run_module, fails, node):
+    node.fill({"one/192.0.2.2": {"content": "abc\r\neth0"}})
+    config = {
+        "name": "one",
+        "cniVersion": "1.0.0",
+        "type": "ptp",
+        "ipam": {"type": "host-local", "subnet": "192.0.2.0/29"},
+    }
+    (network,) = run_module(NAME, node.options(config=config))["networks"]
+    assert (network["name"], network["source"], len(network["reservations"])) == ("one", "the option config", 1)
+    config["ipam"]["type"] = "dhcp"
+    assert "none of its plugins uses host-local" in fails(NAME, node.options(config=config))
+
+
+def test_broken_ranges_are_a_finding(run_module, node):
+    node.define("lan", "usePodCidr")
+    node.fill({"lan/192.0.2.2": {"content": "abc\r\neth0"}})
+    result = run_module(NAME, node.options())
+    assert result["networks"][0]["range_sets"] == []
+    assert result["networks"][0]["reservations"][0]["range_set"] is None
+    assert "invalid CIDR address: usePodCidr" in by_code(result)["CONF020"]["text"]
+
+
+def test_symlinked_directory_is_a_finding(run_module, node, tmp_path):
+    node.define("lan", "192.0.2.0/29")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "192.0.2.2").write_bytes(b"abc\r\neth0")
+    (node.data / "lan").symlink_to(tmp_path / "real")
+    result = run_module(NAME, node.options())
+    assert len(result["networks"][0]["reservations"]) == 1
+    assert by_code(result)["IPAM026"]["severity"] == "error"
+
+
+def test_what_flannel_leaves_on_a_node(run_module, node, tmp_path):
+    (tmp_path / "subnet.env").write_text(
+        "FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.0.1/24\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=true\n"
+    )
+    document = {
+        "name": "cbr0",
+        "cniVersion": "0.3.1",
+        "plugins": [
+            {"type": "flannel", "delegate": {"hairpinMode": True, "isDefaultGateway": True}},
+            {"type": "portmap", "capabilities": {"portMappings": True}},
+        ],
+    }
+    node.conf.joinpath("10-flannel.conflist").write_text(json.dumps(document))
+    node.fill(
+        {
+            "cbr0/10.244.0.4": {"content": "a" * 64 + "\r\neth0"},
+            "cbr0/10.244.0.5": {"content": "b" * 64 + "\r\neth0"},
+            "cbr0/last_reserved_ip.0": {"content": "10.244.0.5"},
+            "cbr0/lock": {"content": ""},
+        }
+    )
+    (network,) = run_module(NAME, node.options())["networks"]
+    assert (network["name"], network["scope"]) == ("cbr0", "node")
+    (range_set,) = network["range_sets"]
+    assert range_set["ranges"] == ["10.244.0.1-10.244.0.254"]
+    assert (range_set["usable"], range_set["reserved"], range_set["free"]) == (253, 2, 251)
+    assert range_set["last_reserved"] == "10.244.0.5"
+    assert [(one["address"], one["container_id"]) for one in network["reservations"]] == [
+        ("10.244.0.4", "a" * 64),
+        ("10.244.0.5", "b" * 64),
+    ]
+
+
+def test_flannel_without_its_file(run_module, node):
+    document = {"name": "cbr0", "cniVersion": "0.3.1", "plugins": [{"type": "flannel", "delegate": {}}]}
+    node.conf.joinpath("10-flannel.conflist").write_text(json.dumps(document))
+    result = run_module(NAME, node.options())
+    assert "IPAM002" in by_code(result)
+    assert result["networks"][0]["range_sets"] == []
+
+
+def test_other_directories_beside_the_networks_are_no_orphans(run_module, node):
+    node.fill({"results/cbr0-abc-eth0": {"content": "{}"}, "old/10.1.2.3": {"content": "abc\r\neth0"}})
+    (node.data / "empty").mkdir()
+    assert [one["name"] for one in run_module(NAME, node.options())["networks"]] == ["old"]
+
+
+class TestCases:
+    def test_crlf_parse(self, run_module, node, case):
+        given = case("datadir-crlf-parse")
+        node.define(given["input"]["network"], given["input"]["range"]["subnet"])
+        node.fill(given["input"]["data_dir"])
+        (network,) = run_module(NAME, node.options())["networks"]
+        rows = {one["address"]: [one["container_id"], one["ifname"]] for one in network["reservations"]}
+        assert rows == given["check"]["rows"]
+
+    def test_custom_datadir(self, run_module, node, case, fill, tmp_path):
+        given = json.loads(json.dumps(case("datadir-custom-datadir")).replace("$ROOT", str(tmp_path)))
+        for name, document in given["input"]["conf_dir"].items():
+            node.conf.joinpath(name).write_text(json.dumps(document))
+        fill(given["input"]["data_dir_root"], given["input"]["data_dir"])
+        options = node.options(data_dir=None, networks=["antrea"], live=as_live(given["input"]["live"]))
+        (network,) = run_module(NAME, options)["networks"]
+        leaked = [one["address"] for one in network["reservations"] if one["alive"] is False]
+        assert leaked == given["check"]["leaked"]
+        assert network["range_sets"][0]["leaked"] == 1
+
+    def test_empty_ip_files(self, run_module, node, case):
+        given = case("datadir-empty-ip-files")
+        node.define(given["input"]["network"], given["input"]["range"]["subnet"])
+        node.fill(given["input"]["data_dir"])
+        result = run_module(NAME, node.options(live=as_live(given["input"]["live"])))
+        rows = result["networks"][0]["reservations"]
+        assert [one["address"] for one in rows if not one["container_id"]] == given["check"]["empty"]
+        assert ", ".join(given["check"]["empty"]) in by_code(result)["IPAM011"]["text"]
+        assert {one["alive"] for one in rows if not one["container_id"]} == {None}
+        assert result["networks"][0]["range_sets"][0]["leaked"] == 0
+
+    def test_foreign_files(self, run_module, node, case):
+        given = case("datadir-foreign-files")
+        node.define(given["input"]["network"], given["input"]["range"]["subnet"])
+        node.fill(given["input"]["data_dir"])
+        result = run_module(NAME, node.options())
+        (network,) = result["networks"]
+        assert [one["address"] for one in network["reservations"]] == given["check"]["reservations"]
+        assert network["foreign"] == given["check"]["foreign"]
+        assert "10.244.1.2.bak" in by_code(result)["IPAM013"]["text"]
+        assert by_code(result)["IPAM012"]["severity"] == "info"
+
+    def test_legacy_id_only(self, run_module, node, case):
+        given = case("datadir-legacy-id-only")
+        node.define(given["input"]["network"], given["input"]["range"]["subnet"])
+        node.fill(given["input"]["data_dir"])
+        result = run_module(NAME, node.options(live=as_live(given["input"]["live"])))
+        rows = result["networks"][0]["reservations"]
+        assert [one["address"] for one in rows if not one["ifname"]] == given["check"]["legacy"]
+        assert [one["address"] for one in rows if one["alive"] is False] == given["check"]["gc_removed"]
+        assert [one["address"] for one in rows if one["alive"]] == given["check"]["kept"]
+        assert rows[1]["container_id"].endswith("089")
+        assert by_code(result)["IPAM014"]["text"].endswith(", ".join(given["check"]["legacy"]))
+
+    def test_orphan_network(self, run_module, node, case):
+        given = case("datadir-orphan-network")
+        for name, document in given["input"]["conf_dir"].items():
+            node.conf.joinpath(name).write_text(json.dumps(document))
+        node.fill(given["input"]["data_dir"])
+        result = run_module(NAME, node.options(live=as_live(given["input"]["live"])))
+        assert [one["name"] for one in result["networks"]] == ["newnet", "cbr0"]
+        orphans = {one["name"]: len(one["reservations"]) for one in result["networks"] if one["source"] is None}
+        assert orphans == given["check"]["orphan_networks"]
+        assert by_code(result)["IPAM010"]["where"] == str(node.data / "cbr0")
+
+    def test_short_id_prefix(self, run_module, node, case):
+        given = case("datadir-short-id-prefix")
+        node.fill(given["input"]["data_dir"])
+        (network,) = run_module(NAME, node.options(live=as_live(given["input"]["live"])))["networks"]
+        leaked = [one["address"] for one in network["reservations"] if one["alive"] is False]
+        assert leaked == given["check"]["gc_removed"]
+
+    def test_two_attachments_of_one_container(self, run_module, node, case):
+        given = case("datadir-gc-two-attachments-one-container")
+        node.fill(given["input"]["data_dir"])
+        (network,) = run_module(NAME, node.options(live=as_live(given["input"]["valid_attachments"])))["networks"]
+        leaked = [one["address"] for one in network["reservations"] if one["alive"] is False]
+        assert leaked == given["check"]["gc_removed"]
+
+    def test_two_runtimes_one_network(self, run_module, node, case):
+        given = case("datadir-two-runtimes-one-network")
+        node.fill(given["input"]["data_dir"])
+        by_runtime = given["input"]["live_by_runtime"]
+
+        def report(listed):
+            (network,) = run_module(NAME, node.options(live=as_live(listed)))["networks"]
+            return {one["address"]: one["alive"] for one in network["reservations"]}
+
+        everybody = report(by_runtime["cri"] + ["default-" + one for one in by_runtime["containerd:default"]])
+        assert [address for address, alive in everybody.items() if alive is False] == given["check"]["gc_removed"]
+        half = report(by_runtime["cri"])
+        expected = given["check"]["with_cri_only"]
+        assert [address for address, alive in half.items() if alive is False] == expected["gc_removed"]
+        assert [address for address, alive in half.items() if alive is None] == expected["unknown_owner"]
+
+    def test_young_entry_is_not_called_leaked(self, run_module, node, case):
+        given = case("datadir-gc-race-young-entry")
+        node.fill(given["input"]["data_dir"])
+        (network,) = run_module(NAME, node.options(live=as_live(given["input"]["live"])))["networks"]
+        assert [one["alive"] for one in network["reservations"]] == [True, None]
+
+    def test_slash30(self, run_module, node, case):
+        given = case("datadir-slash30")
+        node.define(given["input"]["network"], given["input"]["range"]["subnet"])
+        (network,) = run_module(NAME, node.options())["networks"]
+        assert network["range_sets"][0]["usable"] == given["check"]["usable"]
+
+    def test_exhausted_vs_leaked(self, run_module, node, case):
+        given = case("netconf-exhausted-vs-leaked")
+        config = given["input"]["stdin"]
+        config["ipam"].pop("dataDir")
+        node.fill(given["input"]["data_dir"])
+        result = run_module(NAME, node.options(config=config, live=as_live(given["input"]["live"])))
+        (range_set,) = result["networks"][0]["range_sets"]
+        assert (range_set["usable"], range_set["reserved"], range_set["free"]) == (given["check"]["usable"], 5, 0)
+        rows = result["networks"][0]["reservations"]
+        assert [one["address"] for one in rows if one["alive"] is False] == given["check"]["leaked"]
+        assert range_set["leaked"] == len(given["check"]["leaked"])
+        # clean up, do not enlarge
+        assert "IPAM021" in by_code(result)
+        assert "IPAM020" not in by_code(result)
+        assert by_code(result)["IPAM022"]["go"] == "fails"
