@@ -301,7 +301,7 @@ REGISTRY = {
     ),
     "fleet-pool-leaked": (
         "FLEET004", "warning", CARRIES_ON,
-        "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} are reserved, {leaked} leaked",
+        "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} reserved, {leaked} leaked",
         "give the leaked addresses back; the range need not grow",
     ),
     "fleet-host-missing": (
