@@ -29,14 +29,16 @@ FLANNEL_OPTIONS: dict[str, t.Any] = {
 def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.NoReturn:
     """Call *function* and leave the module with what it returns.
 
-    An expected failure (any NodenetError, also one of the CNI protocol) ends the module with its text as ``msg`` and its
-    facts as further keys. An OSError that nobody has put into words names the path. Everything else is a defect and stays
-    a traceback.
+    An expected failure (any NodenetError, also one of the CNI protocol) ends the module with its text as ``msg`` and
+    its facts as further keys. An OSError that nobody has put into words names the path. Everything else is a defect and
+    stays a traceback.
     """
     try:
         result = function()
     except NodenetError as exc:
-        facts = {key: value for key, value in exc.facts.items() if key not in ("msg", "failed", "changed")}
+        facts: dict[str, t.Any] = {
+            key: value for key, value in exc.facts.items() if key not in ("msg", "failed", "changed")
+        }
         module.fail_json(msg=str(exc), **facts)
     except OSError as exc:
         module.fail_json(msg=os_error_text(exc), errno=exc.errno)

@@ -190,7 +190,7 @@ class Report:
         if len(self._taken) == len(entries):
             return
         before = b""
-        doubles = []
+        doubles: list[str] = []
         for key, _name, one in entries:
             if key == before and one["address"] not in doubles[-1:]:
                 doubles.append(one["address"])

@@ -10,14 +10,15 @@ import os
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.config import load_ipam_config
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.live import LiveAttachments
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.report import Report
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import Snapshot
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.store import Store
-from hypothesis import given
-from hypothesis import strategies as st
 
 NOW = 1_800_000_000.0
 A, B, C = "a" * 64, "b" * 64, "c" * 64

@@ -217,7 +217,8 @@ class TestConflicts:
     def test_the_holder_is_named(self):
         text = refused({"192.0.2.50": "static.vip-db eth0"}, [{"owner": "vip-web", "addresses": ["192.0.2.50"]}])
         assert text == (
-            "Cannot reserve 192.0.2.50 for vip-web in network lan: it is held by vip-db (id static.vip-db, interface eth0)"
+            "Cannot reserve 192.0.2.50 for vip-web in network lan: "
+            "it is held by vip-db (id static.vip-db, interface eth0)"
         )
 
     def test_a_container_is_named_by_its_id(self):
@@ -435,9 +436,8 @@ def as_option(item):
 def test_any_batch_keeps_the_promises(files, items, purge, keep_conflicts):
     try:
         made = plan(files, items, ranges=RANGES, purge=purge, keep_conflicts=keep_conflicts)
-    except NodenetError as fault:
-        assert str(fault).startswith("Cannot ")
-        return
+    except NodenetError:
+        return  # refused, so nothing happens; what is refused and how is said above
     left = after(files, made)
     listed = {(one.container_id, one.ifname): one for one in read_batch(items, "lan")}
     # nobody who is neither listed nor purged loses or gets an address
@@ -448,7 +448,8 @@ def test_any_batch_keeps_the_promises(files, items, purge, keep_conflicts):
             assert left[address] == text
     for address, (container_id, ifname) in added(made).items():
         assert (container_id, ifname) in listed
-        assert any(parse_address(address) in one for one in sets_of(*RANGES)) and address != "192.0.2.1"
+        assert any(parse_address(address) in one for one in sets_of(*RANGES))
+        assert address != "192.0.2.1"
     # listed owners hold what is listed for them, unless that is reported as a conflict
     in_conflict = {one.wanted.key for one in made.conflicts}
     for key, wanted in listed.items():
