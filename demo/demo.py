@@ -33,6 +33,7 @@ NODE = os.path.join(BUILD, "node")
 BIN_DIR = os.path.join(NODE, "opt", "cni", "bin")
 CONFLIST = os.path.join(NODE, "etc", "cni", "net.d", "10-podnet.conflist")
 NETWORK_DIR = os.path.join(NODE, "var", "lib", "cni", "networks", "podnet")
+OUTSIDE = ("/etc/cni/net.d", "/opt/cni/bin", "/var/lib/cni/networks", "/var/lib/nodenet-cni")
 STOLEN, HOLDER = "10.88.0.53", "dns"
 
 
@@ -116,6 +117,11 @@ def tree() -> str:
     return digest.hexdigest()
 
 
+def outside() -> list[tuple[str, int]]:
+    """The directories that a node has by default, with their times: the demo may not touch them."""
+    return [(path, os.stat(path).st_mtime_ns) for path in OUTSIDE if os.path.isdir(path)]
+
+
 def reservations() -> dict[str, str]:
     """Address -> owner id, read from the files as the plugin leaves them."""
     held = {}
@@ -137,9 +143,10 @@ def show(arguments: list[str]) -> list[str]:
     source, plugins = plugin_source(arguments)
 
     say("Bootstrap this machine as a node: plugins, a network, static addresses")
+    untouched = outside()
     changed = controller.playbook("bootstrap", *source)[1]
-    if not changed:
-        raise DemoFailed("the first run changed nothing")
+    if not changed or outside() != untouched:
+        raise DemoFailed("the first run changed nothing, or something outside of %s" % os.path.relpath(NODE, ROOT))
 
     say("The same again: nothing may change")
     before = tree()
@@ -182,9 +189,10 @@ def show(arguments: list[str]) -> list[str]:
         "reservations   %s" % os.path.relpath(NETWORK_DIR, ROOT),
         *("                 %-*s  %s" % (width, address, owner) for address, owner in held.items()),
         "second run     changed=0",
-        "conflict       refused: %s" % refusal.group(0).strip(),
+        "conflict       refused: %s" % refusal.group(0).strip().replace(ROOT + os.sep, ""),
         "released       %s" % ", ".join(released),
         "containers     %s" % containers,
+        "audit          %s" % os.path.relpath(os.path.join(BUILD, "audit", "fleet.json"), ROOT),
         "collection     %s" % os.path.relpath(controller.archive, ROOT),
     ]
 
