@@ -1,0 +1,228 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Comparing the reports of nodes. The reports are made by the report itself, from a case's files."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.config import load_ipam_config
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.live import LiveAttachments
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.report import Report
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import Snapshot
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import merge, table
+
+CASES = Path(__file__).resolve().parents[3] / "cases"
+NOW = 1_800_000_000.0
+
+
+def case(name):
+    return json.loads((CASES / (name + ".json")).read_text(encoding="utf-8"))
+
+
+def node_report(networks, live=None, findings=()):
+    """networks: name -> (files, ranges, scope); files: name -> content."""
+    documents = []
+    for name, (files, ranges, scope) in networks.items():
+        ipam = {"type": "host-local", "ranges": ranges}
+        sets = load_ipam_config({"name": name, "cniVersion": "1.0.0", "ipam": ipam}).sets if ranges else []
+        read = {path: (content.encode(), NOW - 1000) for path, content in files.items()}
+        report = Report(Snapshot(set(read), read, set(), {}, NOW), sets, live=live)
+        documents.append(
+            {
+                "name": name,
+                "data_dir": "/d",
+                "source": "/c",
+                "scope": scope,
+                "range_sets": report.range_sets,
+                "reservations": report.reservations,
+                "foreign": report.foreign,
+            }
+        )
+    return {"report_version": 1, "networks": documents, "findings": list(findings)}
+
+
+def from_case(given):
+    """The nodes of an audit case."""
+    reports = {}
+    for host, node in given["input"]["nodes"].items():
+        networks = {}
+        for path, content in node.get("data_dir", {}).items():
+            name, _slash, address = path.partition("/")
+            networks.setdefault(name, {})[address] = content
+        for name in given["input"].get("scope", {}):
+            networks.setdefault(name, {})
+        ranges = [[{"subnet": node["conf_subnet"]}]] if "conf_subnet" in node else []
+        reports[host] = node_report({name: (files, ranges, "node") for name, files in networks.items()})
+    return reports
+
+
+def lan(*addresses, owner="x", ranges=(), scope="shared"):
+    return node_report({"lan": ({one: f"{owner}\r\neth0" for one in addresses}, list(ranges), scope)})
+
+
+def codes(merged):
+    return [one["code"] for one in merged["findings"]]
+
+
+class TestCases:
+    @pytest.mark.parametrize("name", ["audit-node-local-not-duplicate", "audit-v6-spelling", "audit-stale-podcidr"])
+    def test_duplicates(self, name):
+        given = case(name)
+        merged = merge(from_case(given), given["input"]["scope"])
+        found = {one["address"]: one["hosts"] for one in merged["duplicates"]}
+        assert found == given["check"]["duplicates"]
+
+    def test_node_local_would_be_one_if_it_were_shared(self):
+        given = case("audit-node-local-not-duplicate")
+        merged = merge(from_case(given), {"podman": "shared"})
+        assert [one["address"] for one in merged["duplicates"]] == ["10.88.0.2"]
+
+    def test_same_podcidr(self):
+        given = case("audit-same-podcidr")
+        merged = merge(from_case(given), given["input"]["scope"])
+        assert {one["address"]: one["hosts"] for one in merged["duplicates"]} == given["check"]["duplicates"]
+        assert [one["hosts"] for one in merged["overlaps"]] == given["check"]["overlapping_ranges"]
+        assert codes(merged) == ["FLEET002"]
+        assert merged["findings"][0]["severity"] == "error"
+
+    def test_exhaustion(self):
+        given = case("audit-exhaustion")
+        reports = {}
+        for host, node in given["input"]["nodes"].items():
+            ids = [f"{number:064x}" for number in range(len(node["reserved"]))]
+            files = {one: f"{container_id}\r\neth0" for one, container_id in zip(node["reserved"], ids)}
+            live = LiveAttachments([{"container_id": one} for one in ids[: node["live"]]])
+            reports[host] = node_report({"cbr0": (files, [[node["range"]]], "node")}, live)
+        merged = merge(reports, threshold=given["input"]["thresholds"]["warn"])
+        pools = {one["host"]: one for one in merged["pools"]}
+        for host in ("n1", "n2"):
+            assert (pools[host]["usable"], pools[host]["reserved"]) == (
+                given["check"]["usable"],
+                given["check"]["reserved"],
+            )
+            assert pools[host]["usage"] == 0.923
+            assert {key: pools[host][key] for key in ("leaked", "action")} == given["check"][host]
+        assert codes(merged) == ["FLEET004", "FLEET003"]
+        assert merge(reports, threshold=given["input"]["thresholds"]["crit"])["pools"] == []
+
+
+def test_nothing_to_tell():
+    merged = merge({"n1": lan("192.0.2.5"), "n2": lan("192.0.2.6")})
+    assert merged["complete"]
+    assert (merged["duplicates"], merged["overlaps"], merged["pools"], merged["findings"]) == ([], [], [], [])
+    assert merged["report_version"] == 1
+
+
+def test_duplicate_names_all_holders():
+    reports = {"n2": lan("192.0.2.5", owner="static.b"), "n1": lan("192.0.2.5", owner="c" * 64), "n3": lan()}
+    (one,) = merge(reports)["duplicates"]
+    assert (one["network"], one["address"], one["hosts"]) == ("lan", "192.0.2.5", ["n1", "n2"])
+    assert [holder["owner"] for holder in one["holders"]] == [None, "b"]
+    text = merge(reports)["findings"][0]["text"]
+    assert "n2 (b)" in text
+    assert "n1 (cccc" in text
+
+
+def test_one_static_owner_on_every_node_keeps_the_address_from_all():
+    reports = {host: lan("192.0.2.5", owner="static.vip") for host in ("n1", "n2", "n3")}
+    assert merge(reports)["duplicates"] == []
+    reports["n4"] = lan("192.0.2.5", owner="d" * 64)
+    assert merge(reports)["duplicates"][0]["hosts"] == ["n1", "n2", "n3", "n4"]
+
+
+def test_two_files_of_one_node_are_that_nodes_business():
+    assert merge({"n1": lan("fd00::a", "fd00:0::a"), "n2": lan()})["duplicates"] == []
+
+
+def test_duplicates_are_in_order_of_addresses():
+    addresses = ["192.0.2.10", "192.0.2.9", "2001:db8::1"]
+    merged = merge({host: lan(*addresses) for host in ("n1", "n2")})
+    assert [one["address"] for one in merged["duplicates"]] == ["192.0.2.9", "192.0.2.10", "2001:db8::1"]
+
+
+def test_scope_of_one_node_or_of_the_option_decides():
+    reports = {"n1": lan("192.0.2.5", scope="node"), "n2": lan("192.0.2.5", scope="shared")}
+    assert len(merge(reports)["duplicates"]) == 1
+    assert merge(reports, {"lan": "node"})["duplicates"] == []
+    assert merge({"n1": lan("192.0.2.5", scope=None), "n2": lan("192.0.2.5", scope=None)})["duplicates"] == []
+
+
+def test_ranges_that_only_touch_do_not_overlap():
+    def part(start, end):
+        return lan(ranges=[[{"subnet": "192.0.2.0/24", "rangeStart": start, "rangeEnd": end}]])
+
+    reports = {"n1": part("192.0.2.10", "192.0.2.19"), "n2": part("192.0.2.20", "192.0.2.29")}
+    assert merge(reports)["overlaps"] == []
+    reports["n3"] = part("192.0.2.19", "192.0.2.20")
+    (one,) = merge(reports)["overlaps"]
+    assert one["hosts"] == ["n1", "n2", "n3"]
+    assert one["members"][0] == {"host": "n1", "range": "192.0.2.10-192.0.2.19"}
+
+
+def test_families_do_not_overlap_each_other():
+    reports = {"n1": lan(ranges=[[{"subnet": "0.0.0.0/1"}]]), "n2": lan(ranges=[[{"subnet": "2001:db8::/64"}]])}
+    assert merge(reports)["overlaps"] == []
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        (None, "it reported nothing"),
+        ({"failed": True, "msg": "Cannot report"}, "Cannot report"),
+        ({"unreachable": True}, "it is unreachable"),
+        ({"changed": False}, "what it reported is no report of host_local_info"),
+        ({"networks": [], "report_version": 2}, "its report has version 2, this collection reads version 1"),
+        ({"networks": []}, "its report has version None, this collection reads version 1"),
+    ],
+)
+def test_a_host_without_a_report_makes_the_result_incomplete(report, reason):
+    merged = merge({"n1": lan("192.0.2.5"), "n2": report})
+    assert not merged["complete"]
+    assert codes(merged) == ["FLEET005"]
+    assert merged["hosts"][1]["reported"] is False
+    assert merged["hosts"][1]["reason"] == reason
+    assert table(report) == "no report: " + reason
+
+
+def test_table():
+    finding = {"code": "IPAM011", "severity": "warning", "where": "/d/lan", "text": "an empty file"}
+    networks = {
+        "lan": (
+            {"192.0.2.2": "static.a\r\neth0"},
+            [[{"subnet": "192.0.2.0/29"}], [{"subnet": "2001:db8::/126"}]],
+            "node",
+        ),
+        "old": ({"10.0.0.1": "x\r\neth0"}, [], None),
+    }
+    assert table(node_report(networks, findings=[finding])).splitlines() == [
+        "network  set  ranges                   usable  reserved  static  leaked  free  use",
+        "lan      0    192.0.2.1-192.0.2.6      5       1         1       -       4     20 %",
+        "lan      1    2001:db8::1-2001:db8::3  2       0         0       -       2     0 %",
+        "old      -    ranges not known         -       1         -       -       -     -",
+        "IPAM011 warning /d/lan: an empty file",
+    ]
+
+
+def test_a_thousand_nodes_are_merged_in_seconds():
+    reports = {}
+    for host in range(1000):
+        files = {
+            f"10.{host >> 4}.{(host & 15) * 16 + n // 16}.{n}": f"{host * 1000 + n:064x}\r\neth0" for n in range(50)
+        }
+        reports[f"n{host:04}"] = node_report({"lan": (files, [[{"subnet": "10.0.0.0/8"}]], "shared")})
+    started = time.process_time()
+    merged = merge(reports)
+    assert time.process_time() - started < 10
+    assert merged["duplicates"] == []
+    (one,) = merged["overlaps"]
+    assert len(one["hosts"]) == 1000
+    # one finding for all of them, of readable length
+    assert len(merged["findings"]) == 1
+    assert len(merged["findings"][0]["text"]) < 400
