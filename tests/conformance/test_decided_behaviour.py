@@ -19,8 +19,8 @@ from pathlib import Path
 
 import calls
 import pytest
-import reporting
 from plugin_drivers import CommandDriver
+from tracing import strace_command
 
 PLUGIN = [sys.executable, "-B", str(Path(__file__).with_name("plugin_process.py"))]
 ONE = {"subnet": "10.1.2.0/30"}
@@ -37,19 +37,13 @@ def plant(data_dir, name, content, age_s=0.0):
     return path
 
 
-def traced(tmp_path, syscalls, env, stdin, *options):
+def traced(tmp_path, syscalls, env, stdin, inject=""):
     """Run one call of ours under strace; return its outcome and the lines of these system calls."""
-    if not shutil.which("strace"):
-        why = "not run: no strace"
-        if os.environ.get("CI") == "true":
-            pytest.fail(why)
-        reporting.note(why)
-        pytest.skip(why)
-    log = str(tmp_path / "strace.log")
-    argv = ["strace", "-f", "-qq", "-o", log, "-e", "trace=" + syscalls, *options, *PLUGIN]
+    log = tmp_path / "strace.log"
     # PATH is for strace's own sake; the plugin sees CNI variables only
-    done = CommandDriver(argv).call(dict(env, PATH=os.environ["PATH"]), stdin, str(tmp_path))
-    return done, Path(log).read_text("utf-8", "surrogateescape").splitlines()
+    driver = CommandDriver(strace_command(log, syscalls, inject) + PLUGIN)
+    done = driver.call(dict(env, PATH=os.environ["PATH"]), stdin, str(tmp_path))
+    return done, log.read_text("utf-8", "surrogateescape").splitlines()
 
 
 # --- H1: whole files or none ---------------------------------------------------------------------------------------
@@ -113,8 +107,8 @@ def test_a_failing_write_leaves_nothing(tmp_path, library, fault):
         count, _at = occurrence(lines, syscall, at + 1)
 
     config = calls.configuration(tmp_path, POOL)
-    inject = "inject=%s:error=%s:when=%d" % (syscall, "EIO" if syscall == "fsync" else "ENOSPC", count)
-    done, lines = traced(tmp_path, CALLS, calls.environment("ADD"), config, "-e", inject)
+    inject = "%s:error=%s:when=%d" % (syscall, "EIO" if syscall == "fsync" else "ENOSPC", count)
+    done, lines = traced(tmp_path, CALLS, calls.environment("ADD"), config, inject)
     assert sum("INJECTED" in line for line in lines) == 1, lines
     assert calls.error(done)["code"] in (5, 11, 999)
     assert calls.held(tmp_path) == {}

@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import importlib
 import os
+import random
+import signal
 import stat
+import subprocess
+import sys
+import time
 
 import calls
 import pytest
 import reporting
 from plugin_drivers import PACKAGE, CommandDriver
+from tracing import strace_command
 
 IPAM = {"subnet": "10.1.2.0/28"}
+BIG = {"ranges": [[{"subnet": "10.8.0.0/16"}], [{"subnet": "fd00:8::/64"}]]}
 
 
 def module(name):
     return importlib.import_module(PACKAGE + ".plugins.module_utils." + name)
 
 
-def reserve(data_dir, items, check_mode=False):
+def reserve(data_dir, items, check_mode=False, ipam=IPAM):
     """Carry out a batch as the module does; return the plan."""
-    sets = module("host_local.config").load_ipam_config(calls.configuration(data_dir, IPAM)).sets
+    sets = module("host_local.config").load_ipam_config(calls.configuration(data_dir, ipam)).sets
     batch = module("host_local.wanted").read_batch(items, "net")
 
     def decide(snapshot):
@@ -101,3 +108,94 @@ def test_check_mode_predicts_the_batch_and_creates_nothing(tmp_path):
     assert os.listdir(str(tmp_path)) == []
     assert reserve(tmp_path, items).add == foretold
     assert not reserve(tmp_path, items).changed
+
+
+CHANGE = [{"owner": "n%d" % number} for number in range(40)] + [
+    {"owner": "gone", "state": "absent"},
+    {"owner": "moved", "addresses": ["10.8.0.99", "fd00:8::99"]},
+    {"owner": "taker", "addresses": ["10.8.0.5"]},
+    {"owner": "giver", "addresses": ["10.8.0.6"]},
+]
+PROCESS = """
+import sys
+sys.path[:0] = [%r]
+from plugin_drivers import import_root
+with import_root():
+    import test_static_reservations as tests
+    tests.reserve(sys.argv[1], tests.CHANGE, ipam=tests.BIG)
+"""
+
+
+def tree(base):
+    found = {}
+    for folder, _folders, names in os.walk(str(base)):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as source:
+                found[os.path.relpath(path, str(base))] = (os.stat(path).st_mode, source.read())
+    return found
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["linkat:error=ENOSPC:when=1", "linkat:error=ENOSPC:when=60", "linkat:error=EIO:when=82",
+     "unlink,unlinkat:error=EIO:when=1", "unlink,unlinkat:error=EROFS:when=2", "fsync:error=EIO:when=1"],
+)  # fmt: skip
+def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, fault):
+    """All or nothing: after an error the directory is what it was, byte for byte."""
+    base = tmp_path / "data"
+    reserve(base, [{"owner": "gone"}, {"owner": "moved"}], ipam=BIG)
+    reserve(base, [{"owner": "taker", "addresses": ["10.8.0.6"]}], ipam=BIG)
+    reserve(base, [{"owner": "giver", "addresses": ["10.8.0.5"]}], ipam=BIG)
+    # As an old release or a person may have left it.
+    with open(str(base / "net" / "10.8.0.2"), "ab") as out:
+        out.write(b"\n")
+    os.chmod(str(base / "net" / "10.8.0.2"), 0o640)
+    before = tree(base)
+    code = PROCESS % os.path.dirname(os.path.abspath(__file__))
+    argv = strace_command(tmp_path / "log", "linkat,unlink,unlinkat,syncfs,fsync", fault)
+    done = subprocess.run(
+        [*argv, sys.executable, "-B", "-c", code, str(base)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    assert "INJECTED" in (tmp_path / "log").read_text()
+    assert done.returncode != 0
+    assert b"Cannot change reservations of network net" in done.stdout, done.stdout
+    assert tree(base) == before
+    assert os.listdir(str(base)) == ["net"]
+    reserve(base, CHANGE, ipam=BIG)
+    assert not reserve(base, CHANGE, ipam=BIG).changed
+
+
+def test_a_killed_batch_leaves_whole_files_and_the_next_one_finishes_it(tmp_path):
+    """kill -9 in the midst of a batch: what exists is a part of the plan, and the same batch completes it."""
+    items = [{"owner": "o%d" % number} for number in range(300)]
+    plan = reserve(tmp_path, items, check_mode=True, ipam=BIG).add
+    foretold = {str(address): "%s\r\n%s" % (container, ifname) for address, container, ifname in plan}
+    assert len(foretold) == 600
+    chance = random.Random(11)
+    begin = time.monotonic()
+    reserve(tmp_path / "timed", items, ipam=BIG)
+    duration = time.monotonic() - begin
+    partial = 0
+    for number in range(12 * reporting.soak_factor()):
+        base = tmp_path / ("run%d" % number)
+        pid = os.fork()
+        if not pid:
+            try:
+                reserve(base, items, ipam=BIG)
+            finally:
+                os._exit(0)
+        time.sleep(chance.uniform(0, duration))
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        held = calls.held(base)
+        assert set(held.items()) <= set(foretold.items())
+        partial += 0 < len(held) < len(foretold)
+        reserve(base, items, ipam=BIG)
+        assert calls.held(base) == foretold
+        assert not reserve(base, items, ipam=BIG).changed
+        assert os.listdir(str(base)) == ["net"]
+    assert partial, "no batch was hit in its midst"
