@@ -67,8 +67,9 @@ def _place(text: str) -> tuple[int, str]:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        if error.pos >= len(text.rstrip()):
-            return error.pos, "the text ends in the middle of the document"
+        end = len(text.rstrip())
+        if error.pos >= end:
+            return end, "the text ends in the middle of the document"
         reason = error.msg[:1].lower() + error.msg[1:]
         return error.pos, "a string that does not end" if error.msg.startswith("Unterminated") else reason
     except RecursionError:
