@@ -9,9 +9,9 @@ import os
 import tempfile
 import typing as t
 
-from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import merge, table
 
 
@@ -34,24 +34,30 @@ class ActionModule(ActionBase):
                 "dest": {"type": "path"},
             }
         )
+        try:
+            result.update(self._compare(options, task_vars or {}))
+        except NodenetError as exc:
+            # as a result, not as an exception, which failed_when would not see
+            result.update(failed=True, msg=str(exc))
+        return result
+
+    def _compare(self, options: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         if not 0 < options["threshold"] <= 1:
-            raise AnsibleActionFail(
+            raise NodenetError(
                 f"Cannot compare the nodes: threshold {options['threshold']} is not above 0 and at most 1"
             )
         for name, scope in options["scopes"].items():
             if scope not in ("shared", "node"):
-                raise AnsibleActionFail(
-                    f"Cannot compare the nodes: scope {scope!r} of network {name} is not shared or node"
-                )
-        reports = self._reports(options, task_vars or {})
+                raise NodenetError(f"Cannot compare the nodes: scope {scope!r} of network {name} is not shared or node")
+        reports = self._reports(options, task_vars)
         if not reports:
-            raise AnsibleActionFail("Cannot compare the nodes: there is no host to compare")
+            raise NodenetError("Cannot compare the nodes: there is no host to compare")
         merged = merge(reports, options["scopes"], options["threshold"])
-        result.update(merged, tables={host: table(report) for host, report in sorted(reports.items())}, changed=False)
+        tables = {host: table(report) for host, report in sorted(reports.items())}
+        result = dict(merged, tables=tables, changed=False)
         if options["dest"]:
             document = dict(merged, reports={host: reports[host] for host in sorted(reports)})
-            result["dest"] = options["dest"]
-            result["changed"] = self._write(options["dest"], document)
+            result.update(dest=options["dest"], changed=self._write(options["dest"], document))
         return result
 
     def _reports(self, options: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -83,5 +89,5 @@ class ActionModule(ActionBase):
         except OSError as error:
             if temporary and os.path.exists(temporary):
                 os.unlink(temporary)
-            raise AnsibleActionFail(f"Cannot write the report to {dest}: {error.strerror}") from error
+            raise NodenetError(f"Cannot write the report to {dest}: {error.strerror}") from error
         return True
