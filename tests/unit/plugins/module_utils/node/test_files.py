@@ -14,6 +14,7 @@ import sys
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.node import files
+from ansible_collections.nodenet.cni.tests.unit import plugin_files
 
 
 def mode_of(path):
@@ -43,6 +44,36 @@ def test_new_file_has_content_and_mode_whatever_the_umask(tmp_path, umask, mode)
 def test_pieces_are_written_in_order(tmp_path):
     files.replace_file(str(tmp_path / "f"), iter([b"one ", b"", b"two"]))
     assert (tmp_path / "f").read_bytes() == b"one two"
+
+
+@pytest.mark.parametrize("before", [b"old", None])
+def test_the_name_only_ever_gets_a_whole_file(tmp_path, before):
+    if before:
+        (tmp_path / "f").write_bytes(before)
+    events = plugin_files.Events(tmp_path)
+    files.replace_file(str(tmp_path / "f"), b"new", 0o755)
+    assert [event for name, event in events.read() if name == "f"] == ["moved to"]
+    events.close()
+
+
+def test_content_reaches_the_disk_before_the_name_and_the_name_before_the_return(tmp_path, monkeypatch):
+    steps = []
+    fsync, rename = os.fsync, os.rename
+
+    def watched_fsync(fd):
+        steps.append("sync directory" if stat.S_ISDIR(os.fstat(fd).st_mode) else "sync file")
+        fsync(fd)
+
+    def watched_rename(*args, **options):
+        steps.append("rename")
+        rename(*args, **options)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "rename", watched_rename)
+    files.replace_file(str(tmp_path / "f"), b"new")
+    assert steps == ["sync file", "rename", "sync directory"]
+    files.remove_file(str(tmp_path / "f"))
+    assert steps[3:] == ["sync directory"]
 
 
 def test_reader_of_the_old_file_keeps_it(tmp_path):

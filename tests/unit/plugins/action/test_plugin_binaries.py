@@ -1,0 +1,181 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+import types
+
+import pytest
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.nodenet.cni.plugins.action import plugin_binaries as action
+from ansible_collections.nodenet.cni.plugins.modules import plugin_binaries as module
+from ansible_collections.nodenet.cni.tests.unit import plugin_files
+
+
+class Action(action.ActionModule):
+    """The action plugin with a node that is a directory here; the module really runs."""
+
+    def __init__(self, top, arguments):
+        self.top = top
+        self.calls = []
+        self.transfers = []
+        self._task = types.SimpleNamespace(args=dict(arguments, bin_dir=str(top / "bin"), state_dir=str(top / "state")))
+        shell = types.SimpleNamespace(tmpdir=None, join_path=os.path.join)
+        self._connection = types.SimpleNamespace(_shell=shell)
+
+    def run(self, tmp=None, task_vars=None):
+        # What the base class does concerns a real task and a real connection.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(action.ActionBase, "run", lambda *_args: {})
+            return super().run(tmp, task_vars)
+
+    def _find_needle(self, dirname, needle):
+        assert dirname == "files"
+        for path in (needle, str(self.top.parent / "files" / needle)):
+            if os.path.isabs(path) and os.path.exists(path):
+                return path
+        raise AnsibleError(f"Could not find {needle}")
+
+    def _make_tmp_path(self, remote_user=None):
+        path = tempfile.mkdtemp(dir=str(self.top))
+        self._connection._shell.tmpdir = path
+        return path
+
+    def _transfer_file(self, local_path, remote_path):
+        self.transfers.append((local_path, remote_path))
+        shutil.copyfile(local_path, remote_path)
+
+    def _fixup_perms2(self, remote_paths, remote_user=None, execute=True):
+        assert all(os.path.exists(path) for path in remote_paths)
+
+    def _execute_module(self, module_name=None, module_args=None, task_vars=None, **_options):
+        self.calls.append(module_args)
+        output = io.StringIO()
+        with patch_module_args(module_args), contextlib.redirect_stdout(output), pytest.raises(SystemExit):
+            module.main()
+        return json.loads(output.getvalue())
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Run the action; returns (result, action)."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "node").mkdir()
+
+    def run(**arguments):
+        plugin = Action(tmp_path / "node", arguments)
+        return plugin.run(), plugin
+
+    return run
+
+
+def archive(tmp_path, label, name="cni.tgz"):
+    return plugin_files.tar(tmp_path / "files" / name, {"bridge": plugin_files.elf(label)})
+
+
+def test_archive_travels_once(play, tmp_path):
+    archive(tmp_path, "1")
+    first, done = play(src="cni.tgz")
+    assert first["changed"] is True
+    assert [os.path.basename(remote) for _local, remote in done.transfers] == ["cni.tgz"]
+    second, done = play(src="cni.tgz")
+    assert second["changed"] is False
+    assert (done.transfers, len(done.calls)) == ([], 1)
+
+
+def test_archive_travels_again_when_something_is_spoilt_or_new(play, tmp_path):
+    archive(tmp_path, "1")
+    play(src="cni.tgz")
+    plugin_files.write(tmp_path / "node" / "bin" / "bridge", b"spoilt")
+    result, done = play(src="cni.tgz")
+    assert (result["changed"], len(done.transfers)) == (True, 1)
+    archive(tmp_path, "2")
+    result, done = play(src="cni.tgz")
+    assert (result["changed"], len(done.transfers)) == (True, 1)
+    assert b"2" in (tmp_path / "node" / "bin" / "bridge").read_bytes()[120:122]
+
+
+def test_failure_other_than_a_missing_source_sends_nothing(play, tmp_path):
+    archive(tmp_path, "1")
+    result, done = play(src="cni.tgz", state="absent", include=["../x"])
+    assert result["failed"]
+    assert done.transfers == []
+
+
+def test_what_lies_on_the_node_is_left_to_the_module(play, tmp_path):
+    path = archive(tmp_path, "1")
+    result, done = play(src=path, remote_src="yes", checksum="sha256:none")
+    assert result["failed"]
+    assert [call["checksum"] for call in done.calls] == ["sha256:none"]
+    result, done = play(required=["bridge"])
+    assert done.calls[0].get("src") is None
+
+
+def test_directory_is_packed_the_same_way_each_time(play, tmp_path):
+    top = tmp_path / "files" / "cni"
+    plugin_files.write(top / "bridge", plugin_files.elf("1"))
+    plugin_files.write(top / "notes", b"text", 0o644)
+    (top / "ptp").symlink_to("bridge")
+    first, done = play(src="cni")
+    assert [(item["name"], item["action"]) for item in first["plugins"]] == [
+        ("bridge", "installed"),
+        ("ptp", "installed"),
+    ]
+    assert first["ignored"] == ["notes"]
+    assert not os.path.exists(done.transfers[0][0])
+    os.utime(str(top / "bridge"), (1, 1))
+    second, done = play(src="cni")
+    assert (second["changed"], done.transfers) == (False, [])
+
+
+def test_part_of_a_directory(play, tmp_path):
+    top = tmp_path / "files" / "cni"
+    plugin_files.write(top / "bridge", plugin_files.elf("1"))
+    plugin_files.write(top / "own", plugin_files.script())
+    (top / "away").symlink_to("/bin/sleep")
+    for include in (["own"], "own"):
+        result, _done = play(src="cni", include=include)
+        assert [item["name"] for item in result["plugins"]] == ["own"]
+    with pytest.raises(AnsibleActionFail, match="its link away leads out of it"):
+        play(src="cni")
+
+
+def test_checksum_is_verified_before_anything_travels(play, tmp_path):
+    path = archive(tmp_path, "1")
+    with open(path, "rb") as stream:
+        content = stream.read()
+    (tmp_path / "files" / "SUMS").write_text(f"{hashlib.sha256(content).hexdigest()}  cni.tgz\n")
+    (tmp_path / "files" / "BAD").write_text(f"{'0' * 64}  cni.tgz\n")
+    for good in ("sha256:files/SUMS", "sha512:" + hashlib.sha512(content).hexdigest()):
+        good = good.replace("files/SUMS", str(tmp_path / "files" / "SUMS"))
+        result, _done = play(src="cni.tgz", checksum=good)
+        assert "failed" not in result
+    for bad, message in (
+        ("sha256:" + "0" * 64, "^Cannot use .*/cni.tgz: its sha256 is "),
+        (f"sha256:{tmp_path}/files/BAD", "^Cannot use .*/cni.tgz: its sha256 is "),
+        ("sha256:./none", "^Cannot read checksum file ./none"),
+        ("md5:1", "^Cannot use checksum md5:1"),
+    ):
+        with pytest.raises(AnsibleActionFail, match=message):
+            play(src="cni.tgz", checksum=bad)
+
+
+def test_checksum_of_a_directory_is_refused(play, tmp_path):
+    plugin_files.write(tmp_path / "files" / "cni" / "bridge", plugin_files.elf("1"))
+    with pytest.raises(AnsibleActionFail, match="^Cannot verify cni: checksum is for archives, this is a directory"):
+        play(src="cni", checksum="sha256:" + "0" * 64)
+
+
+def test_missing_source(play):
+    with pytest.raises(AnsibleError, match="Could not find none.tgz"):
+        play(src="none.tgz")
