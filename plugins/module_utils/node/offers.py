@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from .archive import ArchiveSource, DirectorySource
 
-    Source = ArchiveSource | DirectorySource
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LIBRARY = re.compile(r"\.so(\.|$)")
 
@@ -75,7 +73,7 @@ class Offer:
         return self.program or bool(self.missing and (self.size or self.marked))
 
 
-def inspect(source: Source, include: Iterable[str] = ()) -> list[Offer]:
+def inspect(source: ArchiveSource | DirectorySource, include: Iterable[str] = ()) -> list[Offer]:
     """Read a source once and describe the files at its top, or in its one top folder if there are none at the top.
 
     include: for a directory, look at these names only. Errors: NodenetError (archive), OSError (directory).

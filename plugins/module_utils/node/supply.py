@@ -17,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Source = archive.ArchiveSource | archive.DirectorySource
-
 
 class Supply:
     """The verified source of one run: ``wanted`` offers by name, ``ignored`` names, and the content when needed."""
@@ -31,7 +29,7 @@ class Supply:
     ) -> None:
         self.label = src
         self.digest = ""
-        self._source: Source | None = None
+        self._source: archive.ArchiveSource | archive.DirectorySource | None = None
         self._absence: NodenetError | None = None
         if os.path.realpath(src) == os.path.realpath(bin_dir):
             raise NodenetError(
@@ -100,7 +98,7 @@ class Supply:
             self._source.close()
 
 
-def _verify(source: Source, demanded: tuple[str, str] | None) -> None:
+def _verify(source: archive.ArchiveSource | archive.DirectorySource, demanded: tuple[str, str] | None) -> None:
     if demanded is None:
         return
     if isinstance(source, archive.DirectorySource):

@@ -452,16 +452,18 @@ def test_source_that_changes_after_it_was_verified_is_not_installed(node):
     src = node.out / "src"
     plugin_files.write(src / "bridge", plugin_files.elf("good"))
     plugin_files.write(src / "ptp", plugin_files.elf("good"))
+
+    def read_all(source):
+        return [list(pieces) for _name, pieces in source.contents(["bridge", "ptp"])]
+
     source = supply.Supply(str(src), str(node.bin), None, (), manifest.Manifest(str(node.state), str(node.bin)))
     plugin_files.write(src / "bridge", plugin_files.elf("evil"))
     with pytest.raises(NodenetError, match="^Cannot install bridge from .*: it changed while it was read"):
-        for _name, pieces in source.contents(["bridge", "ptp"]):
-            list(pieces)
+        read_all(source)
     plugin_files.write(src / "bridge", plugin_files.elf("good"))
     os.unlink(str(src / "ptp"))
     with pytest.raises(NodenetError, match="^Cannot install ptp from .*: it changed while it was read"):
-        for _name, pieces in source.contents(["bridge", "ptp"]):
-            list(pieces)
+        read_all(source)
 
 
 @pytest.mark.parametrize("size", [200000, 3 << 20])
