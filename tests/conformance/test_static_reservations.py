@@ -29,9 +29,9 @@ def module(name):
     return importlib.import_module(PACKAGE + ".plugins.module_utils." + name)
 
 
-def reserve(data_dir, items, check_mode=False, ipam=IPAM):
+def reserve(data_dir, items, check_mode=False, ipam=None):
     """Carry out a batch as the module does; return the plan."""
-    sets = module("host_local.config").load_ipam_config(calls.configuration(data_dir, ipam)).sets
+    sets = module("host_local.config").load_ipam_config(calls.configuration(data_dir, ipam or IPAM)).sets
     batch = module("host_local.wanted").read_batch(items, "net")
 
     def decide(snapshot):
