@@ -13,7 +13,8 @@ from ..cni import gojson, versions
 from ..cni.errors import ConfigError
 from ..cni.names import valid_name
 from ..host_local.config import load_ipam_config
-from . import jsonfaults, networks
+from . import networks
+from .confdir import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from . import confdir
 
 _HOST_BITS = re.compile(r"subnet mask of length (\d+) the network address is (\S+)$")
+_TEMPLATE_MARKS = ("{{", "{%", "${", "__", "<no value>", "<undefined>")
 _SUPPORTED = ", ".join(versions.SUPPORTED)
 
 
@@ -36,9 +38,13 @@ def check_file(
     if one.data is None:
         return [{"kind": "conf-unreadable", "where": where, "reason": one.error}]
     text = one.data.decode("utf-8", "replace")
-    if one.tree is None and one.error:
-        return jsonfaults.explain(text, where)
-    facts = jsonfaults.leftovers(text, where)
+    facts: list[dict[str, Any]] = []
+    if (one.tree is None and one.error) or any(mark in text for mark in _TEMPLATE_MARKS):
+        from . import jsonfaults  # files without a fault need not load it
+
+        if one.tree is None and one.error:
+            return jsonfaults.explain(text, where)
+        facts = jsonfaults.leftovers(text, where)
     facts += [{"kind": "conf-repeated-key", "where": where, "key": key} for key in gojson.repeated_keys(one.tree)]
     facts += _structure(one, where) or _content(one, where, flannel_subnet_file)
     return facts
@@ -92,11 +98,11 @@ def check_binaries(
     """Return a fact for each plugin that the file needs and *bin_dir* lacks, those of delegates and ipam too."""
     needed: list[str] = []
     for plugin in one.plugins:
-        needed.append(_text(gojson.field(plugin, "type")))
+        needed.append(text_of(gojson.field(plugin, "type")))
         delegate = gojson.field(plugin, "delegate")
         if needed[-1] == "flannel":
-            needed += [_text(gojson.field(delegate, "type")) or "bridge", "host-local"]
-        needed.append(_text(gojson.field(gojson.field(plugin, "ipam"), "type")))
+            needed += [text_of(gojson.field(delegate, "type")) or "bridge", "host-local"]
+        needed.append(text_of(gojson.field(gojson.field(plugin, "ipam"), "type")))
     return [
         {"kind": "conf-plugin-missing", "where": where, "type": name, "bin_dir": bin_dir}
         for name in dict.fromkeys(needed)
@@ -106,7 +112,7 @@ def check_binaries(
 
 def _structure(one: confdir.ConfFile, where: str) -> list[dict[str, Any]]:
     """Return the faults of the document's form; with one of these nobody reads further."""
-    if type(one.tree) is not tuple:
+    if not isinstance(one.tree, tuple):
         return [{"kind": "conf-structure", "where": where, "reason": "the document is not an object"}]
     listed = gojson.field(one.tree, "plugins")
     if not one.is_list and listed is not None and gojson.field(one.tree, "type") is None:
@@ -117,18 +123,18 @@ def _structure(one: confdir.ConfFile, where: str) -> list[dict[str, Any]]:
     name = gojson.field(one.tree, "name")
     if name is None or name == "":
         missing.append("'name' is missing")
-    elif type(name) is not str:
+    elif not text_of(name):
         missing.append("'name' is not a string")
     if one.is_list:
-        if type(listed) is not list or not listed:
-            missing.append("'plugins' is not a list" if type(listed) not in (list, type(None)) else "no 'plugins'")
+        if not isinstance(listed, list) or not listed:
+            missing.append("no 'plugins'" if listed is None or listed == [] else "'plugins' is not a list")
         else:
             missing += [
                 f"plugins[{index}] has no 'type'"
                 for index, plugin in enumerate(listed)
-                if not _text(gojson.field(plugin, "type"))
+                if not text_of(gojson.field(plugin, "type"))
             ]
-    elif not _text(gojson.field(one.tree, "type")):
+    elif not text_of(gojson.field(one.tree, "type")):
         missing.append("'type' is missing")
     if not missing and one.error:
         missing.append(one.error)
@@ -177,7 +183,3 @@ def _ipam(network: networks.Network, where: str) -> list[dict[str, Any]]:
 
 def _link_local(address: Any) -> bool:
     return address.bits == 128 and address.number >> 118 == 0xFE80 >> 6
-
-
-def _text(value: Any) -> str:
-    return value if type(value) is str else ""

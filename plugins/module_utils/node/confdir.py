@@ -71,7 +71,7 @@ class ConfFile:
         except CniError as fault:
             # what it would have been: to name things in messages, and to find what uses its network
             self.error = str(fault)
-            self.network = _text(gojson.field(self.tree, "name"))
+            self.network = text_of(gojson.field(self.tree, "name"))
             return
         self.network, self.cni_version, self.plugins = config.name, config.cni_version, config.plugins
 
@@ -83,7 +83,7 @@ class ConfFile:
     @property
     def types(self) -> list[str]:
         """The types of its plugins, in order."""
-        return [_text(gojson.field(plugin, "type")) for plugin in self.plugins]
+        return [text_of(gojson.field(plugin, "type")) for plugin in self.plugins]
 
     @property
     def inline_only(self) -> bool:
@@ -228,5 +228,6 @@ def _nothing(reason: str) -> dict[str, Any]:
     return {"network": None, "file": None, "reason": reason}
 
 
-def _text(value: Any) -> str:
-    return value if type(value) is str else ""
+def text_of(value: Any) -> str:
+    """Return a value of a gojson tree if it is a string, "" for everything else."""
+    return value if isinstance(value, str) and not isinstance(value, gojson.Number) else ""

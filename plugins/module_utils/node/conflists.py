@@ -13,12 +13,14 @@ import time
 from ..cni import gojson
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
-from . import confcheck, confdir, files, findings
+from . import confcheck, confdir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    from . import files
 
 DEFAULT_VERSION = "1.0.0"
 STRICT, UPSTREAM, NONE = "strict", "upstream", "none"
@@ -115,7 +117,7 @@ def make_plan(
         "conf_dir": found.path,
         "conflists": states,
         "effective": effective,
-        "findings": findings.from_facts(facts),
+        "findings": _findings(facts),
     }
     plan.diff = [_diff(found.path, before.get(one.name), one, modes, options.mode) for one in plan.write]
     plan.diff += [_diff(found.path, before[name], None, modes, options.mode, name) for name in plan.remove]
@@ -132,6 +134,8 @@ def apply_plan(plan: Plan, backup_dir: str = "") -> list[str]:
     """
     if not plan.write and not plan.remove:
         return []
+    from . import files  # most runs change nothing and need not load it
+
     files.make_directory(plan.conf_dir)
     files.sweep_temporary(plan.conf_dir)
     backups = _back_up(plan, backup_dir) if backup_dir else []
@@ -252,8 +256,8 @@ def _checked(conf_dir: str, one: Wanted, options: Options) -> list[dict[str, Any
     facts = confcheck.check_file(file, path)
     grave = [
         item
-        for item in findings.from_facts(facts)
-        if item["severity"] == "error" and (options.validate == STRICT or item["go"] == findings.FAILS)
+        for item in _findings(facts)
+        if item["severity"] == "error" and (options.validate == STRICT or item["go"] == "fails")
     ]
     if grave and options.validate != NONE:
         reasons = "; ".join(f"{item['text']} ({item['hint']})" for item in grave)
@@ -261,6 +265,14 @@ def _checked(conf_dir: str, one: Wanted, options: Options) -> list[dict[str, Any
     if options.installed is not None:
         facts += confcheck.check_binaries(file, path, options.bin_dir, options.installed)
     return facts
+
+
+def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
+    if not facts:
+        return []
+    from . import findings  # the registry is long, and most directories have nothing to report
+
+    return findings.from_facts(facts)
 
 
 def _is_change(one: Wanted, before: confdir.ConfFile | None, mode: int | None, wanted_mode: int) -> bool:
@@ -277,16 +289,16 @@ def same_content(one: confdir.ConfFile, other: confdir.ConfFile) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
+    if one.__class__ is not other.__class__:
         return False
-    if type(one) is tuple:
+    if isinstance(one, tuple):
         mine, theirs = dict(one), dict(other)
         if len(mine) != len(one) or len(theirs) != len(other):
             return False  # repeated keys: what counts depends on the reader
         return mine.keys() == theirs.keys() and all(_same(value, theirs[key]) for key, value in mine.items())
-    if type(one) is list:
+    if isinstance(one, list):
         return len(one) == len(other) and all(_same(mine, theirs) for mine, theirs in zip(one, other))
-    if type(one) is gojson.Number:
+    if isinstance(one, gojson.Number):
         return bool(gojson.plain(one) == gojson.plain(other))
     return bool(one == other)
 
@@ -355,6 +367,8 @@ def _diff(
 
 
 def _back_up(plan: Plan, backup_dir: str) -> list[str]:
+    from . import files
+
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     kept = []
     for name in [one.name for one in plan.write] + plan.remove:

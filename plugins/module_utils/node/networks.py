@@ -18,6 +18,7 @@ from ..cni.names import valid_name
 from ..host_local import addresses
 from ..host_local.config import DEFAULT_DATA_DIR
 from . import confdir
+from .confdir import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ class Network:
         self.plugin = plugin
         self.config = config
         self.scope = "shared" if plugin in SHARED_TYPES else "node"
-        data_dir = gojson.field(gojson.field(config, "ipam"), "dataDir")
-        self.data_dir = data_dir if type(data_dir) is str and data_dir else DEFAULT_DATA_DIR
+        self.data_dir = text_of(gojson.field(gojson.field(config, "ipam"), "dataDir")) or DEFAULT_DATA_DIR
         self.facts: list[dict[str, Any]] = []
 
 
@@ -123,15 +123,15 @@ def as_sent(plugin: Any, name: str, cni_version: str) -> Any:
 
 
 def _last_wins(node: Any) -> Any:
-    if type(node) is tuple:
+    if isinstance(node, tuple):
         return {key: _last_wins(value) for key, value in node}
-    return [_last_wins(value) for value in node] if type(node) is list else node
+    return [_last_wins(value) for value in node] if isinstance(node, list) else node
 
 
 def _sorted_tree(value: Any) -> Any:
-    if type(value) is dict:
+    if isinstance(value, dict):
         return tuple((key, _sorted_tree(value[key])) for key in sorted(value))
-    return [_sorted_tree(one) for one in value] if type(value) is list else value
+    return [_sorted_tree(one) for one in value] if isinstance(value, list) else value
 
 
 def _not_found(found: confdir.ConfDir, name: str) -> NodenetError:
@@ -176,28 +176,28 @@ def _networks_of(found: confdir.ConfDir, flannel_subnet_file: str) -> list[Netwo
 
 
 def _of_config(config: Any, source: str, place: str, flannel_file: str) -> list[Network]:
-    name = _text(gojson.field(config, "name"))
-    version = _text(gojson.field(config, "cniVersion"))
+    name = text_of(gojson.field(config, "name"))
+    version = text_of(gojson.field(config, "cniVersion"))
     listed = gojson.field(config, "plugins")
-    plugins = listed if type(listed) is list else [config]
+    plugins = listed if isinstance(listed, list) else [config]
     networks: list[Network] = []
     for index, plugin in enumerate(plugins):
-        where = f"{place}plugins[{index}]" if type(listed) is list else place
+        where = f"{place}plugins[{index}]" if isinstance(listed, list) else place
         networks.extend(_of_plugin(plugin, name, version, source, where, flannel_file))
     return networks
 
 
 def _of_plugin(plugin: Any, name: str, version: str, source: str, place: str, flannel_file: str) -> list[Network]:
-    kind = _text(gojson.field(plugin, "type"))
+    kind = text_of(gojson.field(plugin, "type"))
     delegates = gojson.field(plugin, "delegates")
-    if type(delegates) is list and kind.startswith("multus"):
+    if isinstance(delegates, list) and kind.startswith("multus"):
         networks: list[Network] = []
         for index, delegate in enumerate(delegates):
             networks.extend(_of_config(delegate, source, f"delegates[{index}].", flannel_file))
         return networks
     if kind == "flannel":
         return _of_flannel(plugin, name, version, source, place, flannel_file)
-    if _text(gojson.field(gojson.field(plugin, "ipam"), "type")) == "host-local":
+    if text_of(gojson.field(gojson.field(plugin, "ipam"), "type")) == "host-local":
         return [Network(name, source, place, kind, as_sent(plugin, name, version))]
     return []
 
@@ -205,10 +205,10 @@ def _of_plugin(plugin: Any, name: str, version: str, source: str, place: str, fl
 def _of_flannel(plugin: Any, name: str, version: str, source: str, place: str, flannel_file: str) -> list[Network]:
     """Return what flannel hands to its delegate: its own ``ipam``, with ranges and routes from the subnet file."""
     ipam = gojson.field(plugin, "ipam")
-    values = dict(ipam) if type(ipam) is tuple else {}
+    values = dict(ipam) if isinstance(ipam, tuple) else {}
     if values.setdefault("type", "host-local") != "host-local":
         return []
-    path = _text(gojson.field(plugin, "subnetFile")) or flannel_file
+    path = text_of(gojson.field(plugin, "subnetFile")) or flannel_file
     facts = []
     try:
         subnets, routes = read_flannel_subnets(path)
@@ -220,9 +220,9 @@ def _of_flannel(plugin: Any, name: str, version: str, source: str, place: str, f
         ]
     given = values.get("routes")
     values["ranges"] = [[(("subnet", subnet),)] for subnet in subnets]
-    values["routes"] = (given if type(given) is list else []) + [(("dst", dst),) for dst in routes]
+    values["routes"] = (given if isinstance(given, list) else []) + [(("dst", dst),) for dst in routes]
     delegate = gojson.field(plugin, "delegate")
-    config = dict(delegate) if type(delegate) is tuple else {}
+    config = dict(delegate) if isinstance(delegate, tuple) else {}
     config.setdefault("type", "bridge")
     config["ipam"] = tuple(values.items())
     network = Network(name, source, place, "flannel", as_sent(tuple(config.items()), name, version))
@@ -252,7 +252,3 @@ def read_flannel_subnets(path: str) -> tuple[list[str], list[str]]:
 def _masked(text: str) -> str:
     cidr = addresses.parse_cidr(text.strip())
     return f"{cidr.network}/{cidr.prefix}"
-
-
-def _text(value: Any) -> str:
-    return value if type(value) is str else ""

@@ -39,7 +39,9 @@ def test_an_entry_is_complete(kind):
     assert severity in findings.SEVERITIES
     assert go in findings.GO
     for sentence in (text, hint):
-        assert sentence and "\n" not in sentence and not sentence.endswith("."), code
+        assert sentence, code
+        assert "\n" not in sentence, code
+        assert not sentence.endswith("."), code
     fields = set(re.findall(r"\{(\w+)(?:![rs])?\}", text + hint))
     built = findings.finding(kind, "here", **{field: "<%s>" % field for field in fields})
     assert list(built) == ["code", "severity", "where", "text", "hint", "go"]

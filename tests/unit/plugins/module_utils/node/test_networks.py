@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.cni import gojson
+from ansible_collections.nodenet.cni.plugins.module_utils.cni import gojson, goprint
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.config import load_ipam_config
 from ansible_collections.nodenet.cni.plugins.module_utils.node import networks
@@ -105,7 +105,7 @@ def test_the_last_of_repeated_keys_counts_and_case_does_not_matter(conf_dir, cas
 def test_what_libcni_sends(conf_dir):
     plugin = gojson.parse('{"type": "bridge", "name": "inner", "b": {"y": 1.50, "x": 1}, "a": 1, "a": 2}')
     sent = networks.as_sent(plugin, "net", "1.0.0")
-    assert gojson.dumps(gojson.plain(sent), 0) == (
+    assert goprint.dumps(gojson.plain(sent), 0) == (
         '{"a":2,"b":{"x":1,"y":1.5},"cniVersion":"1.0.0","name":"net","type":"bridge"}'
     )
 
