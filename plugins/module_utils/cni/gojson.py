@@ -2,22 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""JSON as Go's encoding/json reads and prints it (host-local spec 1.4, 1.5).
+"""JSON as Go's encoding/json reads it (host-local spec 1.5).
 
 The document is read once by CPython's C scanner into a tree that keeps what Go looks at: objects are tuples of
-(key, value) pairs in document order with their repetitions, arrays are lists, numbers keep their literal. A shape
-(`Struct`, `List`, `Text`, `STRING`, `INTEGER`) then decodes the tree the way Go fills a struct.
+(key, value) pairs in document order with their repetitions, arrays are lists, numbers keep their literal. The shapes of
+`goshape` decode it the way Go fills a struct.
 """
 
 from __future__ import annotations
 
 from _json import make_scanner
 
-from .errors import DECODING_FAILURE, CniError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any
 
 WHITESPACE = " \t\r\n"
 
@@ -36,14 +34,6 @@ class SyntaxFault(Exception):
         self.offset = offset
 
 
-class TypeFault(Exception):
-    """A value has the wrong type or form; ``path`` names it."""
-
-    def __init__(self, message: str, path: str) -> None:
-        super().__init__(message)
-        self.path = path
-
-
 class _Context:
     """What the C scanner asks its caller for."""
 
@@ -51,7 +41,6 @@ class _Context:
     object_hook = None
     parse_float = Number
     parse_int = Number
-    memo: dict[str, str] = {}
     object_pairs_hook = tuple
 
     @staticmethod
@@ -187,201 +176,3 @@ def repeated_keys(node: Any, path: str = "") -> list[str]:
         for index, value in enumerate(node):
             found.extend(repeated_keys(value, "%s[%d]" % (path, index)))
     return found
-
-
-# --- shapes: how Go fills a struct ------------------------------------------------------------------------------------
-
-
-class Shape:
-    """A Go type. ``decode`` returns the new value of a field that held *old* before (repeated keys)."""
-
-    name = "interface {}"
-
-    def decode(self, node: Any, old: Any, path: str) -> Any:
-        return node
-
-
-class Text(Shape):
-    """A string, or a type that reads itself from one: *parse* raises ValueError with Go's text."""
-
-    def __init__(
-        self, name: str = "string", parse_text: Callable[[str], Any] | None = None, null_is_empty: bool = False
-    ):
-        self.name = name
-        self.parse_text = parse_text
-        self.null_is_empty = null_is_empty
-
-    def decode(self, node: Any, old: Any, path: str) -> Any:
-        if node is None:
-            if not self.null_is_empty:
-                return old if self.parse_text is None else None
-            node = ""
-        if type(node) is not str:
-            raise _mismatch(node, path, self.name)
-        if self.parse_text is None:
-            return node
-        try:
-            return self.parse_text(node)
-        except ValueError as error:
-            raise TypeFault(str(error), path) from None
-
-
-class Integer(Shape):
-    """A signed 64-bit integer: only integer literals, no 1500.0, no 1e3. *pointer* fields become None by null."""
-
-    name = "int"
-
-    def __init__(self, pointer: bool = False) -> None:
-        self.pointer = pointer
-
-    def decode(self, node: Any, old: Any, path: str) -> Any:
-        if node is None:
-            return None if self.pointer else old
-        if type(node) is not Number:
-            raise _mismatch(node, path, self.name)
-        digits = node[1:] if node[0] == "-" else node
-        if not digits.isdigit() or len(digits) > 19 or not -(1 << 63) <= int(node) < 1 << 63:
-            raise TypeFault("json: cannot unmarshal number %s into Go value of type int" % node, path)
-        return int(node)
-
-
-class List(Shape):
-    """A slice. A repeated key overlays its elements on those of the earlier list."""
-
-    def __init__(self, element: Shape, pointers: bool = False) -> None:
-        self.element = element
-        self.pointers = pointers
-        self.name = "[]" + element.name
-
-    def decode(self, node: Any, old: Any, path: str) -> Any:
-        if node is None:
-            return None
-        if type(node) is not list:
-            raise _mismatch(node, path, self.name)
-        before = old or []
-        return [
-            None
-            if self.pointers and value is None
-            else self.element.decode(value, before[index] if index < len(before) else None, "%s[%d]" % (path, index))
-            for index, value in enumerate(node)
-        ]
-
-
-class Struct(Shape):
-    """An object with named fields; unknown keys are ignored, keys match without regard to case."""
-
-    def __init__(self, name: str, fields: dict[str, Shape], pointer: bool = False) -> None:
-        self.name = name
-        self.fields = {fold(key): (key, shape) for key, shape in fields.items()}
-        self.pointer = pointer
-
-    def decode(self, node: Any, old: Any, path: str) -> Any:
-        if node is None:
-            return None if self.pointer else (old or {})
-        if type(node) is not tuple:
-            raise _mismatch(node, path, self.name)
-        values = dict(old) if old else {}
-        for key, value in node:
-            known = self.fields.get(fold(key))
-            if known is not None:
-                name, shape = known
-                values[name] = shape.decode(value, values.get(name), path + "." + name if path else name)
-        return values
-
-
-STRING = Text()
-INTEGER = Integer()
-
-_JSON_TYPES = {tuple: "object", list: "array", str: "string", Number: "number", bool: "bool"}
-
-
-def _mismatch(node: Any, path: str, name: str) -> TypeFault:
-    where = " of %s" % path if path else ""
-    return TypeFault(
-        "json: cannot unmarshal %s into Go value%s of type %s" % (_JSON_TYPES[type(node)], where, name), path
-    )
-
-
-def decode(shape: Shape, data: bytes | str, prefix: str) -> Any:
-    """Parse and decode a document. Raises CniError (code 6); *prefix* precedes Go's text."""
-    try:
-        return shape.decode(parse(data), None, "")
-    except (SyntaxFault, TypeFault) as fault:
-        raise CniError(DECODING_FAILURE, prefix + str(fault)) from None
-
-
-# --- printing ---------------------------------------------------------------------------------------------------------
-
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "<": "\\u003c",
-    ">": "\\u003e",
-    "&": "\\u0026",
-    "\u2028": "\\u2028",
-    "\u2029": "\\u2029",
-}
-_ESCAPE_TABLE = {ord(char): text for char, text in _ESCAPES.items()}
-_ESCAPE_TABLE.update({code: "\\u%04x" % code for code in range(0x20) if chr(code) not in _ESCAPES})
-_ESCAPE_TABLE.update({code: "\ufffd" for code in range(0xD800, 0xE000)})
-
-
-def quote(text: str) -> str:
-    """Return a string literal as Go prints it."""
-    return '"' + text.translate(_ESCAPE_TABLE) + '"'
-
-
-def dumps(value: Any, indent: int = 4) -> str:
-    """Return a document as Go prints it with an indentation of *indent* spaces, 0 for the compact form."""
-    return _print(value, "\n" if indent else "", " " * indent)
-
-
-def _print(value: Any, newline: str, step: str) -> str:
-    if isinstance(value, Number):
-        return value
-    if isinstance(value, str):
-        return quote(value)
-    if value is None:
-        return "null"
-    if value is True or value is False:
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return _print_float(value)
-    inner = newline + step
-    if isinstance(value, dict):
-        colon = ": " if newline else ":"
-        parts = [quote(str(key)) + colon + _print(one, inner if newline else "", step) for key, one in value.items()]
-        return "{" + inner + ("," + inner).join(parts) + newline + "}" if parts else "{}"
-    parts = [_print(one, inner if newline else "", step) for one in value]
-    return "[" + inner + ("," + inner).join(parts) + newline + "]" if parts else "[]"
-
-
-def _print_float(value: float) -> str:
-    """Print a float64 as Go does: shortest digits, exponent form below 1e-6 and from 1e21 on."""
-    if value == int(value) and abs(value) < 1e21:
-        return _shortest_integer(value)
-    text = repr(value)
-    if "e" in text and 1e-6 <= abs(value) < 1e21:
-        mantissa, _unused, exponent = text.partition("e")
-        sign = "-" if mantissa[0] == "-" else ""
-        digits = mantissa.lstrip("-").replace(".", "")
-        return sign + "0." + "0" * (-int(exponent) - 1) + digits
-    mantissa, mark, exponent = text.partition("e")
-    if not mark:
-        return text
-    return "%se%s%s" % (mantissa, exponent[0] if exponent[0] in "+-" else "+", exponent.lstrip("+-").lstrip("0"))
-
-
-def _shortest_integer(value: float) -> str:
-    mantissa, _mark, exponent = repr(value).partition("e")
-    if not exponent:
-        return mantissa.partition(".")[0]
-    digits, _dot, fraction = mantissa.partition(".")
-    return digits + fraction + "0" * (int(exponent) - len(fraction))

@@ -6,16 +6,16 @@
 
 from __future__ import annotations
 
-from . import gojson, versions
+from . import gojson, goshape, versions
 from .errors import DECODING_FAILURE, INVALID_NETWORK_CONFIG, CniError, ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_SINGLE = gojson.Struct("types.PluginConf", {key: gojson.STRING for key in ("cniVersion", "name", "type")})
+_SINGLE = goshape.Struct("types.PluginConf", {key: goshape.STRING for key in ("cniVersion", "name", "type")})
 _FLAGS = ("disableCheck", "disableGC", "loadOnlyInlinedPlugins")
-_PLUGIN = gojson.Struct("types.PluginConf", {"type": gojson.STRING})
+_PLUGIN = goshape.Struct("types.PluginConf", {"type": goshape.STRING})
 
 
 class NetworkConfig:
@@ -53,7 +53,7 @@ def _fault(msg: str, path: str = "") -> ConfigError:
 def _load_single(tree: Any, filename: str) -> NetworkConfig:
     try:
         values = _SINGLE.decode(tree, None, "")
-    except gojson.TypeFault as fault:
+    except goshape.TypeFault as fault:
         raise _fault(f"error parsing configuration: {fault}", fault.path) from None
     if not values.get("type"):
         raise _fault("error parsing configuration: missing 'type'", "type")
@@ -89,7 +89,7 @@ def _check_plugin(plugin: Any, index: int) -> None:
         raise _fault(f"error parsing configuration list: plugin {index} is no object", where)
     try:
         values = _PLUGIN.decode(plugin, None, where)
-    except gojson.TypeFault as fault:
+    except goshape.TypeFault as fault:
         raise _fault(f"error parsing configuration list: plugin {index}: {fault}", fault.path) from None
     if not values.get("type"):
         raise _fault(f"error parsing configuration list: plugin {index}: missing 'type'", where + ".type")

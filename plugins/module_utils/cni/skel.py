@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from . import gojson, versions
+from . import gojson, goprint, goshape, versions
 from .errors import (
     DECODING_FAILURE,
     INTERNAL,
@@ -33,8 +33,8 @@ _REQUIRED = {
     "CNI_PATH": _POD_COMMANDS + ("GC", "STATUS"),
 }
 _MINIMUM_VERSION = {"CHECK": "0.4.0", "GC": "1.1.0", "STATUS": "1.1.0"}
-_NAME = gojson.Struct("types.PluginConf", {"name": gojson.STRING})
-_VERSION = gojson.Struct("", {"cniVersion": gojson.STRING})
+_NAME = goshape.Struct("types.PluginConf", {"name": goshape.STRING})
+_VERSION = goshape.Struct("", {"cniVersion": goshape.STRING})
 
 
 class Call:
@@ -82,16 +82,16 @@ def run(
             return Outcome(0, _version_document())
         call = _read_call(command, environ, read_stdin)
         document = handlers[command](call)
-        text = "" if document is None else gojson.dumps(document)
+        text = "" if document is None else goprint.dumps(document)
         return Outcome(0, text, _log_text(call), call.undo)
     except CniError as error:
-        return Outcome(1, gojson.dumps(error.document()), _log_text(call))
+        return Outcome(1, goprint.dumps(error.document()), _log_text(call))
     except NodenetError as error:
-        return Outcome(1, gojson.dumps(CniError(INTERNAL, str(error)).document()), _log_text(call))
+        return Outcome(1, goprint.dumps(CniError(INTERNAL, str(error)).document()), _log_text(call))
 
 
 def _version_document() -> str:
-    return gojson.dumps({"cniVersion": versions.CURRENT, "supportedVersions": versions.SUPPORTED}, indent=0) + "\n"
+    return goprint.dumps({"cniVersion": versions.CURRENT, "supportedVersions": versions.SUPPORTED}, indent=0) + "\n"
 
 
 def _log_text(call: Call | None) -> str:
@@ -123,7 +123,7 @@ def _read_call(command: str, environ: Mapping[str, str], read_stdin: Callable[[]
     try:
         config = gojson.parse(read_stdin())
         name = _NAME.decode(config, None, "").get("name") or ""
-    except (gojson.SyntaxFault, gojson.TypeFault) as fault:
+    except (gojson.SyntaxFault, goshape.TypeFault) as fault:
         raise CniError(DECODING_FAILURE, f"error unmarshall network config: {fault}") from None
     if not name:
         raise CniError(INVALID_NETWORK_CONFIG, "missing network name")
@@ -133,7 +133,7 @@ def _read_call(command: str, environ: Mapping[str, str], read_stdin: Callable[[]
         raise CniError(INVALID_ENVIRONMENT, f"unknown CNI_COMMAND: {command}")
     try:
         version = _VERSION.decode(config, None, "").get("cniVersion") or versions.DEFAULT
-    except gojson.TypeFault as fault:
+    except goshape.TypeFault as fault:
         raise CniError(DECODING_FAILURE, f"decoding version from network config: {fault}") from None
     if command in _MINIMUM_VERSION:
         versions.require_range(version, _MINIMUM_VERSION[command], command)

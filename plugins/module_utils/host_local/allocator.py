@@ -54,17 +54,3 @@ class Allocator:
             if not snapshot.is_taken(address) and store.reserve(snapshot, address, container_id, ifname):
                 return address
         raise CniError(INTERNAL, f"no IP addresses available in range set: {self.range_set}")
-
-
-def lowest_free(
-    range_set: RangeSet, snapshot: Snapshot, also_taken: frozenset[Address] = frozenset()
-) -> Address | None:
-    """Return the lowest free address of a set, for static reservations: the same input gives the same plan.
-
-    *also_taken* are addresses that the caller has in mind for others.
-    """
-    ordered = sorted(range_set.ranges, key=lambda one: one.start.key)
-    for address in type(range_set)(ordered).walk():
-        if address not in also_taken and not snapshot.is_taken(address):
-            return address
-    return None

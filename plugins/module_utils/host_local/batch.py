@@ -10,7 +10,7 @@ import os
 import time
 
 from ..cni.errors import NodenetError
-from . import lock
+from . import lock, transaction
 from .store import Store, StoreError, network_dir
 
 TYPE_CHECKING = False
@@ -55,47 +55,20 @@ def run_batch(
 def _carry_out(
     data_dir: str, network: str, decide: Callable[[Snapshot], Plan], deadline: float
 ) -> tuple[Plan, list[str]]:
-    missing = _missing_directories(network_dir(data_dir, network))
+    store = Store(data_dir, network)
     try:
-        with Store(data_dir, network) as store, store.lock(max(deadline - time.monotonic(), 0.0)):
+        with store, store.lock(max(deadline - time.monotonic(), 0.0)):
             try:
                 snapshot = store.snapshot()
                 plan = decide(snapshot)
-                store.apply(snapshot, plan.add, plan.remove)
+                transaction.apply(store, snapshot, plan.add, plan.remove)
             except BaseException:
-                if missing:
-                    _remove_unused_lock(store.path)
+                store.discard()
                 raise
     except BaseException:
-        for directory in missing:
-            try:
-                os.rmdir(directory)
-            except OSError:
-                break
+        store.discard()
         raise
     return plan, store.warnings
-
-
-def _missing_directories(path: str) -> list[str]:
-    """Return the directories on the way to *path*, itself included, that do not exist yet, the deepest first."""
-    missing = []
-    while path and not os.path.lexists(path):
-        missing.append(path)
-        path = os.path.dirname(path)
-    return missing
-
-
-def _remove_unused_lock(path: str) -> None:
-    """Take the lock file away again in a directory that this batch made and in which it failed.
-
-    The lock is held. Whoever opened the file meanwhile still cannot take an address twice: the address files are made
-    exclusively.
-    """
-    try:
-        if os.listdir(path) == ["lock"]:
-            os.unlink(os.path.join(path, "lock"))
-    except OSError:
-        pass
 
 
 def _expect_writable(path: str) -> None:

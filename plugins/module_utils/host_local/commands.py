@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 
-from ..cni import gojson, results, skel
+from ..cni import gojson, goshape, results, skel
 from ..cni.errors import INTERNAL, PLUGIN_NOT_AVAILABLE, CniError, go_strerror
 from ..cni.names import SPACE
 from .allocator import Allocator
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from .ranges import RangeSet
     from .snapshot import Reservation, Snapshot
 
-_DIRECTORY = gojson.Struct(
+_DIRECTORY = goshape.Struct(
     "allocator.Net",
     {
-        "ipam": gojson.Struct(
+        "ipam": goshape.Struct(
             "allocator.IPAMConfig",
-            {"dataDir": gojson.STRING, "gcGraceSeconds": gojson.INTEGER},
+            {"dataDir": goshape.STRING, "gcGraceSeconds": goshape.INTEGER},
             pointer=True,
         )
     },
 )
-_ATTACHMENT = gojson.Struct("types.GCAttachment", {"containerID": gojson.STRING, "ifname": gojson.STRING})
-_VALID = gojson.Struct("types.NetConf", {"cni.dev/valid-attachments": gojson.List(_ATTACHMENT)})
+_ATTACHMENT = goshape.Struct("types.GCAttachment", {"containerID": goshape.STRING, "ifname": goshape.STRING})
+_VALID = goshape.Struct("types.NetConf", {"cni.dev/valid-attachments": goshape.List(_ATTACHMENT)})
 _GC_GRACE = 60
 _RESOLV_CONF_LINE_MAX = 65536
 _HEX = frozenset("0123456789abcdef")
@@ -150,7 +150,7 @@ def _data_dir(call: Call) -> str:
     """Return the data dir, all that a release needs of the configuration; without an ``ipam`` the usual error."""
     try:
         ipam = _DIRECTORY.decode(call.config, None, "").get("ipam")
-    except gojson.TypeFault:
+    except goshape.TypeFault:
         ipam = None
     if ipam is None:
         return load_ipam_config(call.config, "").data_dir
@@ -162,7 +162,7 @@ def collect_garbage(call: Call) -> None:
     try:
         valid = _VALID.decode(call.config, None, "").get("cni.dev/valid-attachments")
         ipam = _DIRECTORY.decode(call.config, None, "").get("ipam") or {}
-    except gojson.TypeFault as fault:
+    except goshape.TypeFault as fault:
         call.log.append(f"GC of network {call.name}: {fault}, nothing was released")
         return
     if valid is None:

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from ..cni import args as cni_args
-from ..cni import gojson, versions
+from ..cni import gojson, goshape, versions
 from ..cni.errors import ConfigError
 from .addresses import parse_address, parse_address_or_cidr, parse_cidr
 from .ranges import RangeFault, RangeSet
@@ -25,51 +24,51 @@ def _optional_address(text: str) -> Address | None:
     return parse_address(text) if text else None
 
 
-_ADDRESS = gojson.Text("net.IP", _optional_address)
-_CIDR = gojson.Text("types.IPNet", parse_cidr, null_is_empty=True)
-_REQUESTED = gojson.Text("ip.IP", parse_address_or_cidr)
-_RANGE_FIELDS: dict[str, gojson.Shape] = {
+_ADDRESS = goshape.Text("net.IP", _optional_address)
+_CIDR = goshape.Text("types.IPNet", parse_cidr, null_is_empty=True)
+_REQUESTED = goshape.Text("ip.IP", parse_address_or_cidr)
+_RANGE_FIELDS: dict[str, goshape.Shape] = {
     "rangeStart": _ADDRESS,
     "rangeEnd": _ADDRESS,
     "subnet": _CIDR,
     "gateway": _ADDRESS,
 }
-_RANGES = gojson.List(gojson.List(gojson.Struct("allocator.Range", _RANGE_FIELDS)))
-_ROUTE = gojson.Struct(
+_RANGES = goshape.List(goshape.List(goshape.Struct("allocator.Range", _RANGE_FIELDS)))
+_ROUTE = goshape.Struct(
     "types.Route",
     {
         "dst": _CIDR,
         "gw": _ADDRESS,
-        "mtu": gojson.INTEGER,
-        "advmss": gojson.INTEGER,
-        "priority": gojson.INTEGER,
-        "table": gojson.Integer(pointer=True),
-        "scope": gojson.Integer(pointer=True),
+        "mtu": goshape.INTEGER,
+        "advmss": goshape.INTEGER,
+        "priority": goshape.INTEGER,
+        "table": goshape.Integer(pointer=True),
+        "scope": goshape.Integer(pointer=True),
     },
 )
-_IPAM = gojson.Struct(
+_IPAM = goshape.Struct(
     "allocator.IPAMConfig",
     dict(
         _RANGE_FIELDS,
-        name=gojson.STRING,
-        type=gojson.STRING,
-        routes=gojson.List(_ROUTE, pointers=True),
-        dataDir=gojson.STRING,
-        resolvConf=gojson.STRING,
+        name=goshape.STRING,
+        type=goshape.STRING,
+        routes=goshape.List(_ROUTE, pointers=True),
+        dataDir=goshape.STRING,
+        resolvConf=goshape.STRING,
         ranges=_RANGES,
     ),
     pointer=True,
 )
-_REQUESTS = gojson.List(_REQUESTED, pointers=True)
-_NET = gojson.Struct(
+_REQUESTS = goshape.List(_REQUESTED, pointers=True)
+_NET = goshape.Struct(
     "allocator.Net",
     {
-        "name": gojson.STRING,
-        "cniVersion": gojson.STRING,
+        "name": goshape.STRING,
+        "cniVersion": goshape.STRING,
         "ipam": _IPAM,
-        "runtimeConfig": gojson.Struct("runtimeConfig", {"ipRanges": _RANGES, "ips": _REQUESTS}),
-        "args": gojson.Struct(
-            "args", {"cni": gojson.Struct("args.cni", {"ips": _REQUESTS}, pointer=True)}, pointer=True
+        "runtimeConfig": goshape.Struct("runtimeConfig", {"ipRanges": _RANGES, "ips": _REQUESTS}),
+        "args": goshape.Struct(
+            "args", {"cni": goshape.Struct("args.cni", {"ips": _REQUESTS}, pointer=True)}, pointer=True
         ),
     },
 )
@@ -109,7 +108,7 @@ def load_ipam_config(config: Any, arguments: str = "") -> IpamConfig:
         config = gojson.from_plain(config)
     try:
         values = _NET.decode(config, None, "")
-    except gojson.TypeFault as fault:
+    except goshape.TypeFault as fault:
         raise ConfigError(str(fault), fault.path) from None
     ipam = values.get("ipam")
     if ipam is None:
@@ -130,10 +129,13 @@ def load_ipam_config(config: Any, arguments: str = "") -> IpamConfig:
 
 def _requested(values: dict[str, Any], arguments: str) -> list[Address]:
     """Collect what CNI_ARGS, args.cni.ips and runtimeConfig.ips ask for, each address once."""
-    from_args = cni_args.parse(arguments, {"IP": parse_address_or_cidr})
     wanted: dict[Address, None] = {}
-    if from_args.get("IP") is not None:
-        wanted[from_args["IP"]] = None
+    if arguments:
+        from ..cni import args
+
+        from_args = args.parse(arguments, {"IP": parse_address_or_cidr}).get("IP")
+        if from_args is not None:
+            wanted[from_args] = None
     lists = (
         ("args.cni.ips", ((values.get("args") or {}).get("cni") or {}).get("ips")),
         ("runtimeConfig.ips", (values.get("runtimeConfig") or {}).get("ips")),

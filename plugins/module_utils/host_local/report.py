@@ -95,7 +95,7 @@ class Report:
     def add_foreign_copies(self, snapshot: Snapshot, contents: Iterable[tuple[str, bytes]]) -> None:
         """Find files beside the reservations that the Go plugin's DEL would take for one of them (spec 3.3).
 
-        :param contents: what `Store.foreign_contents` yields
+        :param contents: what `foreign.foreign_contents` yields
         """
         owned = {content for content, _mtime in snapshot.files.values() if content}
         copies = [name for name, content in contents if content in owned]

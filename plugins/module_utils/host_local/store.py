@@ -25,13 +25,11 @@ from .snapshot import Reservation, Snapshot, owner_key, strip_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterator, Sequence
+    from typing import Sequence
 
-_NAME_CHARS = "0123456789abcdefABCDEF.:"
-_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_MAX_CONTENT = 1 << 20
-# how many unnamed files a batch keeps open at a time, well below the usual limit of 1,024 descriptors
-_BATCH = 256
+NAME_CHARS = "0123456789abcdefABCDEF.:"
+READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+MAX_CONTENT = 1 << 20
 
 
 def network_dir(data_dir: str, network: str) -> str:
@@ -62,7 +60,7 @@ class Store:
         self.path = network_dir(data_dir, network)
         self.create = create
         self.warnings: list[str] = []
-        self._directory = -1
+        self.directory = -1
         self._swept = False
         self._made: list[str] = []
 
@@ -71,9 +69,9 @@ class Store:
             _make_directories(self.path, self._made)
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         try:
-            self._directory = os.open(self.path, flags if self.create else flags | os.O_NOATIME)
+            self.directory = os.open(self.path, flags if self.create else flags | os.O_NOATIME)
         except PermissionError:
-            self._directory = self._open(flags)
+            self.directory = self._open(flags)
         except FileNotFoundError as error:
             if self.create:
                 raise StoreError("open", self.path, error) from None
@@ -88,14 +86,14 @@ class Store:
             raise StoreError("open", self.path, error) from None
 
     def __exit__(self, *_exc: object) -> None:
-        if self._directory >= 0:
-            os.close(self._directory)
-            self._directory = -1
+        if self.directory >= 0:
+            os.close(self.directory)
+            self.directory = -1
 
     @property
     def exists(self) -> bool:
         """False only for a missing directory that was opened with ``create=False``."""
-        return self._directory >= 0
+        return self.directory >= 0
 
     def lock(self, timeout: float = lock.DEFAULT_TIMEOUT) -> _Held:
         """Hold the lock in a with block: exclusively, or shared with ``create=False`` (and then only if it exists).
@@ -107,24 +105,22 @@ class Store:
     def discard(self) -> None:
         """Take away again the directories that opening this store made, if nothing but the lock file is in them.
 
-        To be called under the lock, when a task fails that was to change nothing. Whoever waits for the lock then
-        finds itself in a directory that is gone and in which no file can be made, so nobody works unlocked.
+        For a task that fails and was to change nothing; under the lock, or when opening failed half way. Whoever waits
+        for the lock then finds itself in a directory that is gone and in which no file can be made.
         """
-        if self.path not in self._made or os.listdir(self._directory) not in ([], ["lock"]):
-            return
         try:
-            os.unlink("lock", dir_fd=self._directory)
-            for path in reversed(self._made):
-                os.rmdir(path)
+            if self.exists and self.path in self._made and os.listdir(self.directory) == ["lock"]:
+                os.unlink("lock", dir_fd=self.directory)
+            while self._made:
+                os.rmdir(self._made.pop())
         except OSError:
             pass
-        self._made = []
 
     def _acquire(self, timeout: float) -> int | None:
         if not self.exists:
             return None
         try:
-            return lock.acquire(self._directory, self.path, timeout, self.create)
+            return lock.acquire(self.directory, self.path, timeout, self.create)
         except OSError as error:
             # Go names neither the operation nor the file [vector disk-lock-is-dir]
             raise StoreError("", f"{self.path}/lock", error) from None
@@ -142,18 +138,18 @@ class Store:
         names: set[str] = set()
         directories: set[str] = set()
         candidates: list[str] = []
-        with os.scandir(self._directory) as entries:
+        with os.scandir(self.directory) as entries:
             for entry in entries:
                 name = entry.name
                 names.add(name)
                 if entry.is_file(follow_symlinks=False):
-                    if not name.strip(_NAME_CHARS):
+                    if not name.strip(NAME_CHARS):
                         candidates.append(name)
                 elif entry.is_dir(follow_symlinks=False):
                     directories.add(name)
         files: dict[str, tuple[bytes, float]] = {}
         unreadable: dict[str, OSError] = {}
-        directory = self._directory
+        directory = self.directory
         for name in candidates:
             try:
                 files[name] = _read_address_file(name, directory)
@@ -177,7 +173,7 @@ class Store:
             return ""
         name = f"last_reserved_ip.{index}"
         try:
-            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self._directory)
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self.directory)
         except FileNotFoundError:
             return ""
         except OSError as error:
@@ -191,22 +187,6 @@ class Store:
         finally:
             os.close(fd)
 
-    def foreign_contents(self) -> Iterator[tuple[str, bytes]]:
-        """Yield (path below the directory, content) of every file the Go plugin would compare with an owner besides
-        the address files: whatever its name and depth (spec 3.3, Search)."""
-        if not self.exists:
-            return
-        for here, _directories, names, fd in os.fwalk(".", dir_fd=self._directory):
-            for name in sorted(names):
-                path = os.path.normpath(os.path.join(here, name))
-                if path == name and not name.strip(_NAME_CHARS):
-                    continue
-                try:
-                    content = _read_regular(name, fd)
-                except OSError:
-                    continue
-                yield path, strip_space(content)
-
     # --- writing --------------------------------------------------------------------------------------------------
 
     def reserve(self, snapshot: Snapshot, address: Address, container_id: str, ifname: str) -> bool:
@@ -217,11 +197,11 @@ class Store:
         name = str(address)
         content = owner_key(container_id, ifname)
         try:
-            new = self._new_file(content)
+            new = self.new_file(content)
             try:
                 os.fsync(new.fd)
                 if name in snapshot.names and snapshot.is_reclaimable(name):
-                    os.unlink(name, dir_fd=self._directory)
+                    os.unlink(name, dir_fd=self.directory)
                     snapshot.discard(name)
                 new.link(name)
             finally:
@@ -237,9 +217,9 @@ class Store:
     def _sync_link(self, name: str) -> None:
         """Make a new name last; an address that might not outlive a power cut is not handed out."""
         try:
-            os.fsync(self._directory)
+            os.fsync(self.directory)
         except OSError:
-            os.unlink(name, dir_fd=self._directory)
+            os.unlink(name, dir_fd=self.directory)
             raise
 
     def set_last_reserved(self, index: int, address: Address) -> None:
@@ -248,7 +228,7 @@ class Store:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         content = str(address).encode()
         try:
-            fd = os.open(name, flags, 0o600, dir_fd=self._directory)
+            fd = os.open(name, flags, 0o600, dir_fd=self.directory)
             try:
                 # cut after writing: a crash in between leaves a wrong hint at worst, never an empty one
                 os.write(fd, content)
@@ -264,7 +244,7 @@ class Store:
         fault: StoreError | None = None
         for one in reservations:
             try:
-                os.unlink(one.name, dir_fd=self._directory)
+                os.unlink(one.name, dir_fd=self.directory)
             except FileNotFoundError:
                 pass
             except OSError as error:
@@ -272,122 +252,24 @@ class Store:
                 continue
             snapshot.discard(one.name)
         if reservations:
-            self._sync_directory()
+            self.sync_directory()
         if fault is not None:
             raise fault
 
-    def _sync_directory(self) -> None:
+    def sync_directory(self) -> None:
+        """Make the names in the directory last. Raises StoreError (code 5)."""
         try:
-            os.fsync(self._directory)
+            os.fsync(self.directory)
         except OSError as error:
             raise StoreError("fsync", self.path, error, IO_FAILURE) from None
 
-    def _new_file(self, content: bytes) -> newfile.NewFile:
-        new = newfile.create(self._directory, self.network, content)
+    def new_file(self, content: bytes) -> newfile.NewFile:
+        """Write a file that has no name in the directory yet, to be synced, linked and closed."""
+        new = newfile.create(self.directory, self.network, content)
         if new.temporary and not self._swept:
-            newfile.sweep(self._directory, self.network, keep=new.temporary)
+            newfile.sweep(self.directory, self.network, keep=new.temporary)
             self._swept = True
         return new
-
-    def apply(self, snapshot: Snapshot, add: Sequence[tuple[Address, str, str]], remove: Sequence[Reservation]) -> None:
-        """Make a batch of changes: all of it, or none if there is an error.
-
-        Additions come before removals, so that a crash leaves nobody without an address; an address that changes its
-        owner is given over in place. Raises StoreError; what had been done is undone in reverse.
-        """
-        if not add and not remove:
-            return
-        removed = {one.name: one for one in remove}
-        undo: list[tuple[str, _Kept | None]] = []
-        try:
-            for start in range(0, len(add), _BATCH):
-                self._add_some(snapshot, add[start : start + _BATCH], removed, undo)
-            for name in removed:
-                undo.append((name, self._unlink(name)))
-            self._sync_directory()
-        except BaseException as error:
-            self._undo(undo, error)
-            raise
-        now = time.time()
-        for one in remove:
-            snapshot.discard(one.name)
-        for address, container_id, ifname in add:
-            snapshot.add(Reservation(address, str(address), owner_key(container_id, ifname), now))
-
-    def _add_some(
-        self,
-        snapshot: Snapshot,
-        add: Sequence[tuple[Address, str, str]],
-        removed: dict[str, Reservation],
-        undo: list[tuple[str, _Kept | None]],
-    ) -> None:
-        files: list[tuple[str, newfile.NewFile]] = []
-        name = ""
-        try:
-            for address, container_id, ifname in add:
-                name = str(address)
-                files.append((name, self._new_file(owner_key(container_id, ifname))))
-            self._sync_files([new for _name, new in files])
-            for name, new in files:
-                if removed.pop(name, None) is not None or snapshot.is_reclaimable(name):
-                    undo.append((name, self._unlink(name)))
-                new.link(name)
-                undo.append((name, None))
-        except OSError as error:
-            raise StoreError("open", f"{self.path}/{name}", error) from None
-        finally:
-            for _name, new in files:
-                new.close()
-
-    def _sync_files(self, files: Sequence[newfile.NewFile]) -> None:
-        if len(files) < 32 or not _sync_file_system(self._directory):
-            for new in files:
-                os.fsync(new.fd)
-
-    def _unlink(self, name: str) -> _Kept:
-        try:
-            kept = _Kept(name, self._directory)
-            os.unlink(name, dir_fd=self._directory)
-        except OSError as error:
-            raise StoreError("remove", f"{self.path}/{name}", error, IO_FAILURE) from None
-        return kept
-
-    def _undo(self, undo: list[tuple[str, _Kept | None]], cause: BaseException) -> None:
-        for name, before in reversed(undo):
-            try:
-                if before is None:
-                    os.unlink(name, dir_fd=self._directory)
-                    continue
-                new = self._new_file(before.content)
-                try:
-                    before.restore_attributes(new.fd)
-                    os.fsync(new.fd)
-                    new.link(name)
-                finally:
-                    new.close()
-            except OSError as error:
-                self.warnings.append(f"{self.path}/{name} could not be put back after an error ({cause}): {error}")
-        try:
-            self._sync_directory()
-        except StoreError as error:
-            self.warnings.append(str(error))
-
-
-class _Kept:
-    """A file as it was before a batch removed it, to the byte."""
-
-    def __init__(self, name: str, directory: int) -> None:
-        fd = os.open(name, _READ_FLAGS, dir_fd=directory)
-        try:
-            self.content = os.read(fd, _MAX_CONTENT)
-            self.found = os.fstat(fd)
-        finally:
-            os.close(fd)
-
-    def restore_attributes(self, fd: int) -> None:
-        os.fchmod(fd, stat.S_IMODE(self.found.st_mode))
-        os.fchown(fd, self.found.st_uid, self.found.st_gid)
-        os.utime(fd, ns=(self.found.st_atime_ns, self.found.st_mtime_ns))
 
 
 class _Held:
@@ -408,23 +290,15 @@ class _Held:
 
 def _read_address_file(name: str, directory: int) -> tuple[bytes, float]:
     """Return content and file time. A hot spot: 50,000 of these are the whole cost of a report."""
-    fd = os.open(name, _READ_FLAGS, dir_fd=directory)
+    fd = os.open(name, READ_FLAGS, dir_fd=directory)
     try:
         content = os.read(fd, 4096).strip()
         found = os.fstat(fd)
         if found.st_size > 4096 or not content.isascii():
-            content = strip_space(os.pread(fd, _MAX_CONTENT, 0))
+            content = strip_space(os.pread(fd, MAX_CONTENT, 0))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
         return content, found.st_mtime
-    finally:
-        os.close(fd)
-
-
-def _read_regular(name: str, directory: int) -> bytes:
-    fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
-    try:
-        return os.read(fd, 4096) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     finally:
         os.close(fd)
 
@@ -457,13 +331,3 @@ def _make_directories(path: str, made: list[str]) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _sync_file_system(directory: int) -> bool:
-    """Sync a batch with one call instead of one for each file; False where that cannot be had."""
-    try:
-        import ctypes
-
-        return ctypes.CDLL(None, use_errno=True).syncfs(directory) == 0
-    except (ImportError, OSError, AttributeError):
-        return False

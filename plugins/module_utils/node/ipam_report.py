@@ -12,6 +12,7 @@ from ..cni import gojson
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
 from ..host_local.config import DEFAULT_DATA_DIR
+from ..host_local.foreign import foreign_contents
 from ..host_local.lock import LockTimeout
 from ..host_local.report import Report
 from ..host_local.store import Store, StoreError, network_dir
@@ -132,7 +133,7 @@ def _report_network(
             last_reserved = [store.last_reserved_text(index) for index in range(len(sets))]
             report = Report(snapshot, sets, last_reserved, live, path)
             if report.foreign:
-                report.add_foreign_copies(snapshot, store.foreign_contents())
+                report.add_foreign_copies(snapshot, foreign_contents(store))
     except (StoreError, LockTimeout) as error:
         raise NodenetError(f"Cannot report network {network.name} in {path}: {error}", path=path) from None
     facts = facts + report.facts

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.config import load_ipam_config
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.foreign import foreign_contents
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.live import LiveAttachments
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.report import Report
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import Snapshot
@@ -222,7 +223,7 @@ def test_foreign_copies_are_what_go_would_delete(tmp_path):
     with Store(str(tmp_path), "lan", create=False) as store:
         snapshot = store.snapshot()
         report = Report(snapshot, [], where="w")
-        report.add_foreign_copies(snapshot, store.foreign_contents())
+        report.add_foreign_copies(snapshot, foreign_contents(store))
     assert report.foreign == ["192.0.2.2.bak", "README", "empty", "old/"]
     fact = kinds(report)["ipam-foreign-copy"]
     assert fact["count"] == 2

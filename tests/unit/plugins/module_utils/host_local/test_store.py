@@ -18,8 +18,9 @@ import time
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local import lock, newfile
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local import lock, newfile, transaction
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import Address, parse_address
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.foreign import foreign_contents
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.lock import LockTimeout, timeout_from_environment
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import Snapshot, strip_space
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.store import Store, StoreError, network_dir
@@ -168,7 +169,7 @@ class TestReading:
         (net / "10.1.2.2.bak").write_bytes(b"c1\r\neth0")
         os.mkfifo(str(net / "pipe"))
         with Store(str(net.parent), "net", create=False) as store:
-            assert dict(store.foreign_contents()) == {
+            assert dict(foreign_contents(store)) == {
                 "sub/10.1.2.9": b"c1\r\neth0", "10.1.2.2.bak": b"c1\r\neth0", "pipe": b"",
             }  # fmt: skip
 
@@ -248,7 +249,7 @@ class TestBatches:
         with Store(str(net.parent), "net") as store, store.lock(5):
             snapshot = store.snapshot()
             going = [snapshot.holder(parse_address(text)) for text in remove]
-            store.apply(snapshot, add, going)
+            transaction.apply(store, snapshot, add, going)
             fresh = store.snapshot()
             assert fresh.names == snapshot.names
             assert {name: content for name, (content, _) in fresh.files.items()} == {
@@ -295,7 +296,7 @@ class TestBatches:
             before = tree(net)
             add = [(parse_address("10.1.2.2"), "static.new", "eth0"), *addresses("10.1.2.4", "10.1.2.5", "10.1.2.6")]
             with pytest.raises(StoreError, match="^open .*/10.1.2.5: file exists$"):
-                store.apply(snapshot, add, [snapshot.holder(parse_address("10.1.2.2"))])
+                transaction.apply(store, snapshot, add, [snapshot.holder(parse_address("10.1.2.2"))])
             assert store.warnings == []
             assert tree(net) == before
             found = os.stat(str(net / "10.1.2.2"))
@@ -309,12 +310,20 @@ class TestBatches:
             (net / "10.1.2.10").mkdir()
             before = tree(net)
             with pytest.raises(StoreError, match="^remove .*/10.1.2.10: is a directory$"):
-                store.apply(snapshot, addresses("10.1.2.3"), going)
+                transaction.apply(store, snapshot, addresses("10.1.2.3"), going)
             assert tree(net) == before
 
     def test_a_store_that_was_made_for_nothing_goes_again(self, tmp_path):
         with Store(str(tmp_path / "a"), "net") as store, store.lock(5):
             store.discard()
+        assert tree(tmp_path) == {}
+
+    def test_a_store_that_could_not_be_made_leaves_no_parents(self, tmp_path):
+        store = Store(str(tmp_path / "a" / "b"), "n" * 256)
+        with pytest.raises(StoreError, match="file name too long"), store:
+            pass
+        assert set(tree(tmp_path)) == {"a", "a/b"}
+        store.discard()
         assert tree(tmp_path) == {}
 
     def test_a_store_that_was_there_stays(self, net):
@@ -340,7 +349,7 @@ class TestFilesBesideTheDirectory:
             snapshot = store.snapshot()
             assert store.reserve(snapshot, parse_address("10.1.2.3"), *OWNER)
             assert not store.reserve(snapshot, parse_address("10.1.2.3"), *OWNER)
-            store.apply(snapshot, addresses("10.1.2.4", "10.1.2.5"), [])
+            transaction.apply(store, snapshot, addresses("10.1.2.4", "10.1.2.5"), [])
         assert os.listdir(str(net.parent)) == ["net"]
         assert stat.S_IMODE(os.stat(str(net / "10.1.2.3")).st_mode) == 0o600
 
@@ -348,7 +357,7 @@ class TestFilesBesideTheDirectory:
         for name in (".nodenet-net~1.dead", ".nodenet-net2~1.dead", ".nodenet-other", "keep"):
             (net.parent / name).write_bytes(b"")
         with Store(str(net.parent), "net") as store, store.lock(5):
-            store.apply(store.snapshot(), addresses("10.1.2.4", "10.1.2.5"), [])
+            transaction.apply(store, store.snapshot(), addresses("10.1.2.4", "10.1.2.5"), [])
         assert sorted(os.listdir(str(net.parent))) == [".nodenet-net2~1.dead", ".nodenet-other", "keep", "net"]
 
     def test_a_mount_point_without_unnamed_files_is_refused(self, net, without_tmpfile, monkeypatch):
