@@ -284,6 +284,11 @@ REGISTRY = {
         "the directory of network {network!r} is a symbolic link",
         "the Go plugin never finds a reservation in it again; make it a directory, or set dataDir",
     ),
+    "ipam-unreadable-file": (
+        "IPAM027", "warning", FAILS,
+        "{count} address file(s) cannot be read: {names}",
+        "the owner is unknown; look at the modes and at the file system",
+    ),
     "fleet-address-twice": (
         "FLEET001", "error", CARRIES_ON,
         "address {address} of network {network!r} is held by {holders}",
