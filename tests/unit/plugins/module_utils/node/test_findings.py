@@ -54,6 +54,7 @@ def test_every_kind_that_the_code_names_is_registered():
     for path, text in sources():
         for kind in re.findall(r"""["']((?:conf|bin|ipam|multus|node|fleet)-[a-z-]+)["']""", text):
             named.setdefault(kind, path)
+    named.pop("multus-shim", None)  # the name of a plugin
     assert len(named) > 20
     assert {kind: path for kind, path in named.items() if kind not in findings.REGISTRY} == {}
 
