@@ -149,6 +149,11 @@ REGISTRY = {
         "cannot be loaded: {reason}",
         "containerd loads no network at all while this file sorts first; CRI-O skips it",
     ),
+    "conf-placeholder": (
+        "CONF022", "error", CARRIES_ON,
+        "a value holds un-rendered template text {text!r} at line {line}, column {column}",
+        "the file was written before its placeholders were replaced",
+    ),
     "bin-noexec": (
         "BIN001", "error", FAILS,
         "{mount} is mounted with noexec, so no plugin below it can run",

@@ -47,7 +47,7 @@ def test_a_good_file_has_no_findings():
         ({"name": "net", "type": "bridge"}, "a.conflist", "conf-single-in-conflist", None),
         (good(name="../net"), "a.conflist", "conf-name-invalid", None),
         (good(cniVersion="1.0"), "a.conflist", "conf-version-unknown", None),
-        (good(plugins=[{"type": "bridge", "bridge": "{{ bridge }}"}]), "a.conflist", "conf-template-leftover", None),
+        (good(plugins=[{"type": "bridge", "bridge": "{{ bridge }}"}]), "a.conflist", "conf-placeholder", None),
     ],
 )
 def test_faults_of_structure(content, name, kind, word):

@@ -288,6 +288,13 @@ def test_strict_refuses_what_go_reads_without_a_word(tmp_path):
     assert do(tmp_path, entry(content=text), validate="upstream")["changed"] is False
 
 
+def test_a_placeholder_in_a_value_is_refused_unless_only_upstream_counts(tmp_path):
+    network = entry(plugins=[{"type": "ptp", "nodename": "__NODE_NAME__"}])
+    assert "__NODE_NAME__" in refused(tmp_path, network)
+    result = do(tmp_path, network, validate="upstream")
+    assert [(item["code"], item["go"]) for item in result["findings"]] == [("CONF022", "carries_on")]
+
+
 def test_validate_none_writes_what_it_is_given(tmp_path):
     result = do(tmp_path, entry(content="{"), validate="none")
     assert (tmp_path / "10-net.conflist").read_text() == "{\n"
