@@ -58,7 +58,11 @@ class ActionModule(ActionBase):
         remote = self._connection._shell.join_path(directory, name)
         self._transfer_file(local, remote)
         self._fixup_perms2((directory, remote))
-        return self._execute_module(module_args=dict(arguments, src=remote), task_vars=task_vars)
+        result = self._execute_module(module_args=dict(arguments, src=remote), task_vars=task_vars)
+        if result.get("failed") and isinstance(result.get("msg"), str):
+            # The name that the user knows, not that of the copy.
+            result["msg"] = result["msg"].replace(remote, self._task.args["src"])
+        return result
 
     def _digest(self, local, name, checksum):
         """Return the sha256 of the archive, after it has been verified here."""

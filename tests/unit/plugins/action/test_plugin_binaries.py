@@ -112,6 +112,12 @@ def test_failure_other_than_a_missing_source_sends_nothing(play, tmp_path):
     assert done.transfers == []
 
 
+def test_failure_names_the_source_as_the_task_does(play, tmp_path):
+    plugin_files.tar(tmp_path / "files" / "cni.tgz", {"notes": b"text"})
+    result, _done = play(src="cni.tgz")
+    assert result["msg"] == "Cannot install plugins from cni.tgz: no file at its top is an executable, it holds notes"
+
+
 def test_what_lies_on_the_node_is_left_to_the_module(play, tmp_path):
     path = archive(tmp_path, "1")
     result, done = play(src=path, remote_src="yes", checksum="sha256:none")
