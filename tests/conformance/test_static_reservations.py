@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import random
+import re
 import signal
 import stat
 import subprocess
@@ -122,8 +123,41 @@ sys.path[:0] = [%r]
 from plugin_drivers import import_root
 with import_root():
     import test_static_reservations as tests
-    tests.reserve(sys.argv[1], tests.CHANGE, ipam=tests.BIG)
+    items = tests.CHANGE[: int(sys.argv[2])]
+    tests.reserve(sys.argv[1], items, ipam=tests.BIG)
 """
+
+
+def in_a_process(strace, base, count=100):
+    """Carry out the first elements of CHANGE in a process of its own, under strace."""
+    code = PROCESS % os.path.dirname(os.path.abspath(__file__))
+    argv = [*strace, sys.executable, "-B", "-c", code, str(base), str(count)]
+    return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_batch_is_on_disk_before_it_shows(tmp_path, count):
+    """Every file is synced before it gets its name, and the directory when all have theirs."""
+    done = in_a_process(strace_command(tmp_path / "log", "write,fsync,syncfs,linkat"), tmp_path / "data", count)
+    assert done.returncode == 0, done.stdout
+    not_synced = set()
+    linked = 0
+    for line in (tmp_path / "log").read_text().splitlines():
+        fd = re.search(r"(?:write|fsync)\((\d+)", line)
+        if '"static.' in line:
+            not_synced.add(fd.group(1))
+        elif " fsync(" in line:
+            not_synced.discard(fd.group(1))
+        elif " syncfs(" in line:
+            not_synced.clear()
+        elif " linkat(" in line:
+            linked += 1
+            assert re.search(r"/fd/(\d+)", line).group(1) not in not_synced, line
+            not_synced.add("the directory")
+        if re.search(r" fsync\(\d+\) += 0", line) and linked == 2 * count:
+            not_synced.discard("the directory")
+    assert linked == 2 * count
+    assert not not_synced
 
 
 def tree(base):
@@ -152,14 +186,7 @@ def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, fault):
         out.write(b"\n")
     os.chmod(str(base / "net" / "10.8.0.2"), 0o640)
     before = tree(base)
-    code = PROCESS % os.path.dirname(os.path.abspath(__file__))
-    argv = strace_command(tmp_path / "log", "linkat,unlink,unlinkat,syncfs,fsync", fault)
-    done = subprocess.run(
-        [*argv, sys.executable, "-B", "-c", code, str(base)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
+    done = in_a_process(strace_command(tmp_path / "log", "linkat,unlink,unlinkat,syncfs,fsync", fault), base)
     assert "INJECTED" in (tmp_path / "log").read_text()
     assert done.returncode != 0
     assert b"Cannot change reservations of network net" in done.stdout, done.stdout
