@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 import packages
 import pythons
@@ -85,7 +86,7 @@ def environment(venv: str, **extra: str) -> dict[str, str]:
     return venvs.clean_environment(**dict(settings, **extra))
 
 
-def call(venv: str, *command: str, cwd: str = ROOT, keep: bool = False, limit_s: int = 0, **extra: str) -> str:
+def call(venv: str, *command: str, cwd: str = ROOT, keep: bool = False, limit_s: int = 900, **extra: str) -> str:
     """Run a tool of an environment, its output on the terminal; with `keep` the output is returned too.
 
     After `limit_s` seconds the tool and what it started are ended, and the row is red.
@@ -97,26 +98,33 @@ def call(venv: str, *command: str, cwd: str = ROOT, keep: bool = False, limit_s:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if keep else None,
         stderr=subprocess.STDOUT if keep else None,
-        start_new_session=bool(limit_s),
+        start_new_session=True,
     )
+    overdue = threading.Event()
+
+    def end() -> None:
+        overdue.set()
+        os.killpg(process.pid, signal.SIGKILL)
+
+    watchdog = threading.Timer(limit_s, end)
+    watchdog.start()
     seen = []
-    if keep:
-        for line in process.stdout:
+    try:
+        for line in process.stdout or ():
             text = line.decode(errors="replace")
             seen.append(text)
             if not CHATTER.match(text):
                 sys.stdout.write(text)
                 sys.stdout.flush()
-    try:
-        code = process.wait(limit_s or None)
-    except subprocess.TimeoutExpired as exc:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise Failed("`%s` was still running after %d s" % (" ".join(command[:3]), limit_s)) from exc
+        code = process.wait()
     except KeyboardInterrupt:
-        if limit_s:
-            os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait()
         raise
+    finally:
+        watchdog.cancel()
+    if overdue.is_set():
+        raise Failed("`%s` was still running after %d s" % (" ".join(command[:3]), limit_s))
     if code:
         raise Failed("`%s` ended with code %d" % (" ".join(command[:3]), code))
     return "".join(seen)
@@ -129,7 +137,7 @@ def present(*paths: str) -> list[str]:
 def pytest(venv: str, paths: list[str], *arguments: str, **extra: str) -> None:
     if not paths:
         raise Failed("there are no tests of this kind in the tree")
-    call(venv, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, *paths, limit_s=1200, **extra)
+    call(venv, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, *paths, **extra)
 
 
 # --- one function a step; each takes the extra arguments of the command line
@@ -292,7 +300,7 @@ def bench(arguments: list[str]) -> None:
     if problem:
         print("not run: the comparisons with the Go plugin: %s" % problem)
     for program in programs:
-        call(base(), "python", program)
+        call(base(), "python", program, limit_s=3600)
 
 
 def soak(arguments: list[str]) -> str:
@@ -301,7 +309,7 @@ def soak(arguments: list[str]) -> str:
     paths = arguments or [LIBRARY, *present("tests/conformance")]
     command = ["python", "-m", "pytest", "-p", "no:cacheprovider", "-m", "soak or not soak", "--durations=20", *paths]
     try:
-        text = call(base(), *command, keep=True, NODENET_SOAK="1")
+        text = call(base(), *command, keep=True, limit_s=4 * 3600, NODENET_SOAK="1")
     except Failed as exc:
         raise Failed("%s; run a failing test again with the blob that hypothesis printed" % exc) from exc
     with open(result, "w", encoding="utf-8") as stream:

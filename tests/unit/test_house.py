@@ -55,6 +55,10 @@ def roles():
     return sorted(path.parent.parent for path in tracked() if path.match("roles/*/defaults/main.yml"))
 
 
+def tracked_role_specs():
+    return [path for path in tracked() if path.match("roles/*/meta/argument_specs.yml")]
+
+
 def relative(path):
     return str(path.relative_to(ROOT))
 
@@ -246,6 +250,16 @@ def test_the_action_group_is_the_list_of_modules():
     assert runtime["action_groups"]["all"] == names
     for path in modules():
         assert module_documentation(path)[1]["action_group"]["membership"] == ["nodenet.cni.all"]
+
+
+def test_markup_of_documentation_is_closed():
+    """An escaped bracket in a mark that is closed much later makes ansible-doc search for hours."""
+    wrong = []
+    for path in [*modules(), *python_files("plugins/doc_fragments"), *tracked_role_specs()]:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if re.search(r"\b(?:[OVE]|RV)\([^)]*\\\)(?!\))", line):
+                wrong.append("%s:%d %s" % (relative(path), number, line.strip()))
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_every_module_supports_check_mode():
