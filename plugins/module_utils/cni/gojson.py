@@ -20,10 +20,25 @@ if TYPE_CHECKING:
 WHITESPACE = " \t\r\n"
 
 
-class Number(str):
-    """A number as it is spelled in the document."""
+class Number:
+    """A number; ``literal`` is how it is spelled in the document."""
 
-    __slots__ = ()
+    __slots__ = ("literal",)
+
+    def __init__(self, literal: str) -> None:
+        self.literal = literal
+
+    def __str__(self) -> str:
+        return self.literal
+
+    def __repr__(self) -> str:
+        return f"Number({self.literal!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Number) and self.literal == other.literal
+
+    def __hash__(self) -> int:
+        return hash(self.literal)
 
 
 class SyntaxFault(Exception):
@@ -105,15 +120,15 @@ def _syntax_fault(text: str, offset: int) -> SyntaxFault:
 
 
 def _without_surrogates(node: Any) -> Any:
-    if type(node) is str:
+    if isinstance(node, str):
         try:
             node.encode()
         except UnicodeEncodeError:
             return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in node)
         return node
-    if type(node) is tuple:
+    if isinstance(node, tuple):
         return tuple((_without_surrogates(key), _without_surrogates(value)) for key, value in node)
-    if type(node) is list:
+    if isinstance(node, list):
         return [_without_surrogates(value) for value in node]
     return node
 
@@ -127,13 +142,13 @@ def fold(key: str) -> str:
 
 def plain(node: Any) -> Any:
     """Return a tree as ordinary dicts, lists, ints and floats; of repeated keys the last one counts."""
-    kind = type(node)
-    if kind is tuple:
+    if isinstance(node, tuple):
         return {key: plain(value) for key, value in node}
-    if kind is list:
+    if isinstance(node, list):
         return [plain(value) for value in node]
-    if kind is Number:
-        return float(node) if "." in node or "e" in node or "E" in node else int(node)
+    if isinstance(node, Number):
+        literal = node.literal
+        return float(literal) if "." in literal or "e" in literal or "E" in literal else int(literal)
     return node
 
 
@@ -154,7 +169,7 @@ def field(node: Any, name: str) -> Any:
     """Return the value Go would put into the field *name* of an object, None if there is none (scalars: last wins)."""
     wanted = fold(name)
     found = None
-    if type(node) is tuple:
+    if isinstance(node, tuple):
         for key, value in node:
             if fold(key) == wanted:
                 found = value
@@ -164,7 +179,7 @@ def field(node: Any, name: str) -> Any:
 def repeated_keys(node: Any, path: str = "") -> list[str]:
     """Return the paths of keys that one object has twice, also when they differ only in case."""
     found: list[str] = []
-    if type(node) is tuple:
+    if isinstance(node, tuple):
         seen: set[str] = set()
         for key, value in node:
             here = path + "." + key if path else key
@@ -172,7 +187,7 @@ def repeated_keys(node: Any, path: str = "") -> list[str]:
                 found.append(here)
             seen.add(fold(key))
             found.extend(repeated_keys(value, here))
-    elif type(node) is list:
+    elif isinstance(node, list):
         for index, value in enumerate(node):
             found.extend(repeated_keys(value, "%s[%d]" % (path, index)))
     return found

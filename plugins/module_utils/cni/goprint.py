@@ -43,7 +43,7 @@ def dumps(value: Any, indent: int = 4) -> str:
 
 def _print(value: Any, newline: str, step: str) -> str:
     if isinstance(value, Number):
-        return value
+        return value.literal
     if isinstance(value, str):
         return quote(value)
     if value is None:

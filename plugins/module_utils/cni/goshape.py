@@ -48,7 +48,7 @@ class Text(Shape):
             if not self.null_is_empty:
                 return old if self.parse_text is None else None
             node = ""
-        if type(node) is not str:
+        if not isinstance(node, str):
             raise _mismatch(node, path, self.name)
         if self.parse_text is None:
             return node
@@ -69,12 +69,13 @@ class Integer(Shape):
     def decode(self, node: Any, old: Any, path: str) -> Any:
         if node is None:
             return None if self.pointer else old
-        if type(node) is not Number:
+        if not isinstance(node, Number):
             raise _mismatch(node, path, self.name)
-        digits = node[1:] if node[0] == "-" else node
-        if not digits.isdigit() or len(digits) > 19 or not -(1 << 63) <= int(node) < 1 << 63:
-            raise TypeFault("json: cannot unmarshal number %s into Go value of type int" % node, path)
-        return int(node)
+        literal = node.literal
+        digits = literal[1:] if literal[0] == "-" else literal
+        if not digits.isdigit() or len(digits) > 19 or not -(1 << 63) <= int(literal) < 1 << 63:
+            raise TypeFault(f"json: cannot unmarshal number {literal} into Go value of type int", path)
+        return int(literal)
 
 
 class List(Shape):
@@ -88,7 +89,7 @@ class List(Shape):
     def decode(self, node: Any, old: Any, path: str) -> Any:
         if node is None:
             return None
-        if type(node) is not list:
+        if not isinstance(node, list):
             raise _mismatch(node, path, self.name)
         before = old or []
         return [
@@ -110,7 +111,7 @@ class Struct(Shape):
     def decode(self, node: Any, old: Any, path: str) -> Any:
         if node is None:
             return None if self.pointer else (old or {})
-        if type(node) is not tuple:
+        if not isinstance(node, tuple):
             raise _mismatch(node, path, self.name)
         values = dict(old) if old else {}
         for key, value in node:

@@ -41,7 +41,7 @@ def load_config(data: bytes, filename: str) -> NetworkConfig:
         tree = gojson.parse(data)
     except gojson.SyntaxFault as fault:
         raise CniError(DECODING_FAILURE, prefix + str(fault)) from None
-    if type(tree) is not tuple:
+    if not isinstance(tree, tuple):
         raise _fault(prefix + "not an object")
     return _load_list(tree, filename) if filename.endswith(".conflist") else _load_single(tree, filename)
 
@@ -64,7 +64,7 @@ def _load_list(tree: Any, filename: str) -> NetworkConfig:
     name = _exact(tree, "name")
     if name is None:
         raise _fault("error parsing configuration list: no name", "name")
-    if type(name) is not str:
+    if not isinstance(name, str):
         raise _fault("error parsing configuration list: name is no string", "name")
     for key in _FLAGS:
         value = _exact(tree, key)
@@ -74,7 +74,7 @@ def _load_list(tree: Any, filename: str) -> NetworkConfig:
     plugins = _exact(tree, "plugins")
     if plugins is None:
         raise _fault("error parsing configuration list: no 'plugins' key", "plugins")
-    if type(plugins) is not list:
+    if not isinstance(plugins, list):
         raise _fault("error parsing configuration list: plugins is no list", "plugins")
     if not plugins:
         raise _fault("error parsing configuration list: no plugins in list", "plugins")
@@ -85,7 +85,7 @@ def _load_list(tree: Any, filename: str) -> NetworkConfig:
 
 def _check_plugin(plugin: Any, index: int) -> None:
     where = f"plugins[{index}]"
-    if type(plugin) is not tuple:
+    if not isinstance(plugin, tuple):
         raise _fault(f"error parsing configuration list: plugin {index} is no object", where)
     try:
         values = _PLUGIN.decode(plugin, None, where)
@@ -106,12 +106,12 @@ def _exact(tree: Any, key: str) -> Any:
 
 def _list_version(tree: Any) -> str:
     version = _exact(tree, "cniVersion")
-    if version is not None and type(version) is not str:
+    if version is not None and not isinstance(version, str):
         raise _fault("error parsing configuration list: cniVersion is no string", "cniVersion")
     offered = _exact(tree, "cniVersions")
     if offered is None:
         return version or ""
-    if type(offered) is not list or not all(type(one) is str for one in offered):
+    if not isinstance(offered, list) or not all(isinstance(one, str) for one in offered):
         raise _fault("error parsing configuration list: cniVersions is no list of strings", "cniVersions")
     candidates = [one for one in [version, *offered] if one]
     usable = [one for one in candidates if versions.at_least(versions.CURRENT, one)]

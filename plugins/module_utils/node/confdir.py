@@ -230,4 +230,4 @@ def _nothing(reason: str) -> dict[str, Any]:
 
 def text_of(value: Any) -> str:
     """Return a value of a gojson tree if it is a string, "" for everything else."""
-    return value if isinstance(value, str) and not isinstance(value, gojson.Number) else ""
+    return value if isinstance(value, str) else ""
