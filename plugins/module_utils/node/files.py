@@ -79,23 +79,27 @@ class StagedFile:
         self._name = os.path.basename(path)
         if self._name in ("", ".", ".."):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        self._fd = -1
+        self._lock_fd = -1
         self._temporary = ""
         # The directory is held open: renaming it meanwhile cannot make us write somewhere else.
         self._dir_fd = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def write(self, data: bytes | Iterable[bytes], mode: int, owner: tuple[int, int] | None) -> None:
-        self._create()
-        with open(self._fd, "wb", closefd=False) as stream:
-            for piece in (data,) if isinstance(data, bytes) else data:
-                stream.write(piece)
-        if owner is None and os.geteuid() == 0:
-            owner = (0, 0)
-        if owner is not None:
-            os.fchown(self._fd, *owner)
-        os.fchmod(self._fd, mode)  # after the chown, which may clear bits
-        self._keep_label()
-        os.fsync(self._fd)
+        fd = self._create()
+        try:
+            with open(fd, "wb", closefd=False) as stream:
+                for piece in (data,) if isinstance(data, bytes) else data:
+                    stream.write(piece)
+            if owner is None and os.geteuid() == 0:
+                owner = (0, 0)
+            if owner is not None:
+                os.fchown(fd, *owner)
+            os.fchmod(fd, mode)  # after the chown, which may clear bits
+            self._keep_label(fd)
+            os.fsync(fd)
+        finally:
+            # Before the file gets its name: who executes a file that is open for writing is told "text file busy".
+            os.close(fd)
 
     def commit(self) -> None:
         """Give the file its name; sync_directory() makes that last over a power cut."""
@@ -122,36 +126,58 @@ class StagedFile:
     def __exit__(self, *_exc: object) -> None:
         self.discard()
 
-    def _create(self) -> None:
+    def _create(self) -> int:
+        """Create and lock the temporary file; returns a descriptor to write with, which the caller closes."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         while True:
             name = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
             fd = os.open(name, flags, 0o600, dir_fd=self._dir_fd)
             try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.fstat(fd).st_nlink:
-                    self._fd, self._temporary = fd, name
-                    return
-            except BlockingIOError:
-                pass
+                if self._lock(name):
+                    self._temporary = name
+                    return fd
+            except BaseException:
+                os.close(fd)
+                os.unlink(name, dir_fd=self._dir_fd)
+                raise
             os.close(fd)  # a sweep came between open and lock: it takes this name away, another one is used
 
-    def _keep_label(self) -> None:
+    def _lock(self, name: str) -> bool:
+        # A descriptor of its own, for reading: it outlives the one for writing and lasts until the file has its name.
+        try:
+            self._lock_fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._dir_fd)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+            return False
+        except OSError:
+            return True  # a file system that cannot: a sweep cannot lock there either, and leaves the file alone
+        if os.fstat(self._lock_fd).st_nlink:
+            return True
+        os.close(self._lock_fd)
+        self._lock_fd = -1
+        return False
+
+    def _keep_label(self, fd: int) -> None:
         try:
             old = os.lstat(self.path)
             if not stat.S_ISREG(old.st_mode):
                 return
             label = os.getxattr(self.path, _SELINUX, follow_symlinks=False)
-            if label != _label_of(self._fd):
-                os.setxattr(self._fd, _SELINUX, label)
+            if label != _label_of(fd):
+                os.setxattr(fd, _SELINUX, label)
         except OSError:
             return  # no such file, no SELinux, or a policy that forbids it: the directory's default label stays
 
     def _close(self) -> None:
-        for fd in (self._fd, self._dir_fd):
+        for fd in (self._lock_fd, self._dir_fd):
             if fd >= 0:
                 os.close(fd)
-        self._fd = self._dir_fd = -1
+        self._lock_fd = self._dir_fd = -1
 
 
 def _label_of(fd: int) -> bytes:

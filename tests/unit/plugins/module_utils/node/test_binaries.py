@@ -233,17 +233,17 @@ def test_case_text_file_busy(node):
         watch = Watch(path, len(program))
         result = node.install(src)
         time.sleep(0.05)
-        watch.stop()
+        looks, runs, gaps = watch.stop()
         happened = [event for file_name, event in events.read() if file_name == name]
         events.close()
         assert result["changed"] is data["check"]["changed"]
         assert (path.stat().st_ino != inode) is data["check"]["inode_changed"]
         assert path.read_bytes() == new
         assert data["check"]["no_gap"]
-        assert watch.gaps == []
+        assert gaps == "[]"
         assert happened == ["moved to"]
-        assert watch.looks > 20
-        assert watch.runs > 3
+        assert looks > 20
+        assert runs > 3
         assert running.poll() is None
         assert os.stat(f"/proc/{running.pid}/exe").st_ino == inode
     finally:
@@ -251,43 +251,59 @@ def test_case_text_file_busy(node):
         running.wait()
 
 
+WATCH = """
+import os, subprocess, sys, threading
+path, whole, stop = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+gaps, looks, runs = [], 0, 0
+
+
+def look():
+    global looks
+    while not os.path.exists(stop):
+        try:
+            with open(path, "rb") as stream:
+                size = len(stream.read())
+            if size < whole:
+                gaps.append("partial: %d" % size)
+        except OSError as exc:
+            gaps.append(str(exc))
+        looks += 1
+
+
+thread = threading.Thread(target=look)
+thread.start()
+while not os.path.exists(stop):
+    try:
+        if subprocess.call([path, "0"]) != 0:
+            gaps.append("failed")
+    except OSError as exc:
+        gaps.append(str(exc))
+    runs += 1
+    if runs == 1:
+        print("ready", flush=True)
+thread.join()
+print(looks, runs, gaps[:5])
+"""
+
+
 class Watch:
-    """Looks at a program without pause, and runs it again and again, until stopped."""
+    """Looks at a program without pause, and runs it again and again, until stopped.
+
+    A process of its own: a child of this one would inherit the files that are being written, which makes them busy.
+    """
 
     def __init__(self, path, whole):
-        self.path, self.whole = str(path), whole
-        self.gaps, self.looks, self.runs = [], 0, 0
-        self._done = threading.Event()
-        self._threads = [threading.Thread(target=self._look), threading.Thread(target=self._run)]
-        for thread in self._threads:
-            thread.start()
-        while not (self.looks and self.runs):
-            time.sleep(0.001)
+        self._stop = str(path.parent.parent / "stop")
+        command = [sys.executable, "-c", WATCH, str(path), str(whole), self._stop]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, universal_newlines=True)
+        assert self._process.stdout.readline() == "ready\n"
 
     def stop(self):
-        self._done.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _look(self):
-        while not self._done.is_set():
-            try:
-                with open(self.path, "rb") as stream:
-                    content = stream.read()
-                if len(content) < self.whole:
-                    self.gaps.append(f"partial: {len(content)}")
-            except OSError as exc:
-                self.gaps.append(str(exc))
-            self.looks += 1
-
-    def _run(self):
-        while not self._done.is_set():
-            try:
-                if subprocess.call([self.path, "0"]) != 0:
-                    self.gaps.append("failed")
-            except OSError as exc:
-                self.gaps.append(str(exc))
-            self.runs += 1
+        """Return (looks, runs, gaps)."""
+        open(self._stop, "w").close()
+        output = self._process.communicate()[0]
+        looks, runs, gaps = output.strip().split(" ", 2)
+        return int(looks), int(runs), gaps
 
 
 def test_case_truncated_binary(node):

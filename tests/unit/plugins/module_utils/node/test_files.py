@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import signal
@@ -85,6 +86,27 @@ def test_reader_of_the_old_file_keeps_it(tmp_path):
         assert old.read() == b"old"
     assert target.read_bytes() == b"new"
     assert target.stat().st_ino != inode
+
+
+def test_file_is_open_for_writing_nowhere_when_it_gets_its_name(tmp_path, monkeypatch):
+    """Executing a file that somebody has open for writing fails with "text file busy"."""
+    seen = []
+    rename = os.rename
+
+    def watched_rename(source, target, **options):
+        inode = os.stat(source, dir_fd=options["src_dir_fd"]).st_ino
+        for fd in os.listdir("/proc/self/fd"):
+            try:
+                same = os.stat("/proc/self/fd/" + fd).st_ino == inode
+            except FileNotFoundError:
+                continue
+            if same:
+                seen.append(fcntl.fcntl(int(fd), fcntl.F_GETFL) & os.O_ACCMODE)
+        rename(source, target, **options)
+
+    monkeypatch.setattr(os, "rename", watched_rename)
+    files.replace_file(str(tmp_path / "f"), b"new", 0o755)
+    assert seen == [os.O_RDONLY]
 
 
 def test_link_is_replaced_and_its_target_left_alone(tmp_path):
