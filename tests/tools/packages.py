@@ -36,7 +36,10 @@ def obstacle() -> str | None:
 def apt(*arguments: str) -> bool:
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     command = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", *arguments]
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, env=environment, check=False, **quiet)
+    if done.returncode:
+        print(done.stdout.decode(errors="replace")[-2000:], flush=True)
     return done.returncode == 0
 
 

@@ -312,6 +312,8 @@ def test_python_files_carry_the_licence_header():
         lines = text.splitlines()[1:4] if text.startswith("#!") else text.splitlines()[:3]
         if text.strip() and tuple(lines) != HEADER:
             wrong.append(relative(path))
+        if text.startswith("#!") and path not in modules():
+            wrong.append("%s has a first line that ansible-test keeps for modules" % relative(path))
     assert not wrong, "\n" + "\n".join(wrong)
 
 
