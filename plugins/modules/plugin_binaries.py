@@ -74,7 +74,7 @@ options:
       - Names of plugins that must be in O(bin_dir) afterwards. Those that O(src) lacks must be there already. They
         are kept and reported.
       - If one is neither in O(src) nor there, nothing is changed, and the error says where the plugin comes from.
-      - Without O(src) there must be a list, an empty one will do.
+      - Without O(src) there must be a list, an empty one will do. With O(state=absent) this has no effect.
     type: list
     elements: str
   state:
@@ -228,18 +228,14 @@ def main():
         supports_check_mode=True,
     )
     params = module.params
-    function = binaries.install if params["state"] == "present" else binaries.remove
 
     def work():
-        result = function(
-            bin_dir=params["bin_dir"],
-            state_dir=params["state_dir"],
-            src=params["src"],
-            checksum=params["checksum"],
-            include=params["include"],
-            required=params["required"] or [],
-            check_mode=module.check_mode,
-        )
+        options = {key: params[key] for key in ("bin_dir", "state_dir", "src", "checksum", "include")}
+        options["check_mode"] = module.check_mode
+        if params["state"] == "present":
+            result = binaries.install(required=params["required"] or [], **options)
+        else:
+            result = binaries.remove(**options)
         for item in result["findings"]:
             if item["severity"] != "info":
                 module.warn("{where} {text} ({code})".format(**item))

@@ -83,16 +83,14 @@ def remove(
     src: str | None = None,
     checksum: str | None = None,
     include: Sequence[str] = (),
-    required: Sequence[str] = (),
     check_mode: bool = False,
 ) -> dict[str, Any]:
     """Remove from *bin_dir* what we installed and nobody changed since, or exactly the plugins in *include*.
 
     src: files that are identical to those of this source count as ours too, for plugins that something else unpacked.
-    required: plugins that must not go. Returns and errors as for install().
+    Returns and errors as for install().
     """
     offers.check_names(include, "include")
-    offers.check_names(required, "required")
     record = manifest.Manifest(state_dir, bin_dir)
     recorded = {name: entry["sha256"] for name, entry in record.plugins.items()}
     if src and not include:
@@ -103,8 +101,6 @@ def remove(
     actions = plan_removal(recorded, include, present)
     gone = [name for name, action in actions if action == REMOVED]
     for name in gone:
-        if name in required:
-            raise NodenetError(f"Cannot remove {name} from {bin_dir}: it is in the list required", plugin=name)
         if present[name].kind == "directory":
             raise NodenetError(f"Cannot remove {name} from {bin_dir}: it is a directory, not a plugin", plugin=name)
     if not check_mode:

@@ -56,7 +56,8 @@ def test_check_apply_again_absent(run, src, tmp_path):
 
     removal = run(state="absent", check_mode=True)
     assert os.listdir(str(tmp_path / "bin")) == ["bridge"]
-    gone = run(state="absent")
+    # The variables of the installation, given again to remove it, are no reason to keep anything.
+    gone = run(state="absent", src=src, required=["bridge"])
     assert removal["removed"] == gone["removed"] == ["bridge"]
     assert os.listdir(str(tmp_path / "bin")) == []
     assert run(state="absent")["changed"] is False

@@ -669,12 +669,10 @@ def test_removal_by_source_takes_only_identical_ones(node):
     assert node.labels() == {"ptp": "other"}
 
 
-def test_removal_of_what_is_required_or_no_file_is_refused(node):
+def test_removal_of_what_is_no_file_is_refused(node):
     node.put("bridge", "1")
     (node.bin / "dir").mkdir()
     before = node.tree()
-    with pytest.raises(NodenetError, match="^Cannot remove bridge from .*: it is in the list required"):
-        node.remove(include=["bridge"], required=["bridge"])
     with pytest.raises(NodenetError, match="^Cannot remove dir from .*: it is a directory"):
         node.remove(include=["bridge", "dir"])
     assert node.tree() == before
