@@ -10,7 +10,7 @@ import os
 import time
 
 from ..cni.errors import NodenetError
-from . import lock, transaction
+from . import lock
 from .store import Store, StoreError, network_dir
 
 TYPE_CHECKING = False
@@ -55,6 +55,8 @@ def run_batch(
 def _carry_out(
     data_dir: str, network: str, decide: Callable[[Snapshot], Plan], deadline: float
 ) -> tuple[Plan, list[str]]:
+    from . import transaction  # most runs, and all in check mode, change nothing
+
     store = Store(data_dir, network)
     try:
         with store, store.lock(max(deadline - time.monotonic(), 0.0)):
