@@ -58,6 +58,22 @@ def text(value: bytes | str) -> str:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
+def library_modules() -> dict[str, object]:
+    return {name: value for name, value in sys.modules.items() if name.startswith(PACKAGE + ".plugins.module_utils.")}
+
+
+@contextlib.contextmanager
+def library_put_back():
+    """Leave the library as imported before, so that other drivers do not meet classes of two imports."""
+    before = library_modules()
+    try:
+        yield
+    finally:
+        for name in library_modules():
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
 class LibraryDriver:
     """Calls the plugin in this process, with the umask and working directory that a vector asks for."""
 
@@ -69,8 +85,11 @@ class LibraryDriver:
 
     @classmethod
     def restarted(cls) -> LibraryDriver:
-        """Return a driver whose library was imported anew, so that nothing it remembered is left."""
-        for name in [name for name in sys.modules if name.startswith(PACKAGE + ".plugins.module_utils.")]:
+        """Return a driver whose library was imported anew, so that nothing it remembered is left.
+
+        Only within `library_put_back`.
+        """
+        for name in library_modules():
             del sys.modules[name]
         return cls()
 

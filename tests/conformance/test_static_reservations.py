@@ -10,11 +10,11 @@ import importlib
 import os
 import random
 import re
+import shutil
 import signal
 import stat
 import subprocess
 import sys
-import time
 
 import calls
 import pytest
@@ -198,31 +198,27 @@ def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, fault):
 
 def test_a_killed_batch_leaves_whole_files_and_the_next_one_finishes_it(tmp_path):
     """kill -9 in the midst of a batch: what exists is a part of the plan, and the same batch completes it."""
-    items = [{"owner": "o%d" % number} for number in range(300)]
-    plan = reserve(tmp_path, items, check_mode=True, ipam=BIG).add
-    foretold = {str(address): "%s\r\n%s" % (container, ifname) for address, container, ifname in plan}
-    assert len(foretold) == 600
     chance = random.Random(11)
-    begin = time.monotonic()
-    reserve(tmp_path / "timed", items, ipam=BIG)
-    duration = time.monotonic() - begin
+    begin = tmp_path / "begin"
+    reserve(begin, [{"owner": "gone"}, {"owner": "moved"}], ipam=BIG)
+    before = calls.held(begin)
+    whole = tmp_path / "whole"
+    shutil.copytree(str(begin), str(whole))
+    reserve(whole, CHANGE, ipam=BIG)
+    after = calls.held(whole)
     partial = 0
-    for number in range(12 * reporting.soak_factor()):
+    for number in range(10 * reporting.soak_factor()):
         base = tmp_path / ("run%d" % number)
-        pid = os.fork()
-        if not pid:
-            try:
-                reserve(base, items, ipam=BIG)
-            finally:
-                os._exit(0)
-        time.sleep(chance.uniform(0, duration))
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        shutil.copytree(str(begin), str(base))
+        syscall, count = chance.choice([("linkat", 84), ("linkat", 84), ("unlink,unlinkat", 4), ("write", 84)])
+        fault = "%s:signal=KILL:when=%d" % (syscall, chance.randint(1, count))
+        done = in_a_process(strace_command(tmp_path / "log", "linkat,unlink,unlinkat,write,fsync", fault), base)
+        assert done.returncode == -signal.SIGKILL, (fault, done)
         held = calls.held(base)
-        assert set(held.items()) <= set(foretold.items())
-        partial += 0 < len(held) < len(foretold)
-        reserve(base, items, ipam=BIG)
-        assert calls.held(base) == foretold
-        assert not reserve(base, items, ipam=BIG).changed
+        assert set(held.items()) <= set(before.items()) | set(after.items())
+        partial += held not in (before, after)
+        reserve(base, CHANGE, ipam=BIG)
+        assert calls.held(base) == after
+        assert not reserve(base, CHANGE, ipam=BIG).changed
         assert os.listdir(str(base)) == ["net"]
     assert partial, "no batch was hit in its midst"
