@@ -66,7 +66,7 @@ options:
   reservations:
     description:
       - What each owner shall hold.
-      - Write V([]\) together with O(purge=true) to release all static reservations.
+      - Write an empty list together with O(purge=true) to release all static reservations.
     type: list
     elements: dict
     required: true
