@@ -125,9 +125,7 @@ def _duplicates(name: str, members: list[tuple[str, Json]]) -> t.Iterator[Json]:
     for host, network in members:
         for one in network["reservations"]:
             holders.setdefault(one["address"], []).append((host, one))
-    for address in sorted(
-        (one for one, found in holders.items() if len(found) > 1), key=lambda one: parse_address(one)
-    ):
+    for address in sorted((one for one, found in holders.items() if len(found) > 1), key=parse_address):
         found = holders[address]
         same_owner = all(one["static"] for _host, one in found) and len({one["owner"] for _host, one in found}) == 1
         if len({host for host, _one in found}) > 1 and not same_owner:
