@@ -20,8 +20,14 @@ from plugin_drivers import LibraryDriver, import_root
 @pytest.fixture(scope="session", autouse=True)
 def _collection_path():
     """Make ``ansible_collections.nodenet.cni`` this very tree, whatever else is installed."""
-    with import_root():
-        yield
+    with import_root() as base:
+        yield base
+
+
+@pytest.fixture
+def collection_path(_collection_path):
+    """The directory to import from, for processes that tests start."""
+    return str(_collection_path)
 
 
 @pytest.fixture(scope="session")

@@ -35,10 +35,15 @@ class Outcome:
 
 
 @contextlib.contextmanager
-def import_root():
-    """Put a directory on sys.path in which ``ansible_collections/nodenet/cni`` is this tree; yields it."""
+def import_root(given: str = ""):
+    """Put a directory on sys.path in which ``ansible_collections/nodenet/cni`` is this tree; yields it.
+
+    *given* is one that another process made: a process that will be killed must not make its own.
+    """
     scratch = None
-    if ROOT.parts[-3:] == ("ansible_collections", "nodenet", "cni"):
+    if given:
+        base = Path(given)
+    elif ROOT.parts[-3:] == ("ansible_collections", "nodenet", "cni"):
         base = ROOT.parents[2]
     else:
         scratch = tempfile.mkdtemp(prefix="nodenet-import.")

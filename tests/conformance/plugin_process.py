@@ -4,6 +4,8 @@
 
 """One call of our host-local as a process: variables from the environment, the configuration on stdin.
 
+The argument is a directory from which the collection can be imported.
+
 For what only a process shows: system calls under strace, a kill at a given point.
 """
 
@@ -19,7 +21,7 @@ from plugin_drivers import LibraryDriver, import_root
 
 def main() -> int:
     env = {key: value for key, value in os.environ.items() if key.startswith("CNI_")}
-    with import_root():
+    with import_root(*sys.argv[1:2]):
         done = LibraryDriver().call(env, sys.stdin.buffer.read(), os.getcwd())
     sys.stdout.buffer.write(done.stdout.encode("utf-8", "surrogateescape"))
     sys.stderr.buffer.write(done.stderr.encode("utf-8", "surrogateescape"))

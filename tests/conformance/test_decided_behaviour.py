@@ -37,13 +37,18 @@ def plant(data_dir, name, content, age_s=0.0):
     return path
 
 
-def traced(tmp_path, syscalls, env, stdin, inject=""):
-    """Run one call of ours under strace; return its outcome and the lines of these system calls."""
-    log = tmp_path / "strace.log"
-    # PATH is for strace's own sake; the plugin sees CNI variables only
-    driver = CommandDriver(strace_command(log, syscalls, inject) + PLUGIN)
-    done = driver.call(dict(env, PATH=os.environ["PATH"]), stdin, str(tmp_path))
-    return done, log.read_text("utf-8", "surrogateescape").splitlines()
+@pytest.fixture
+def traced(tmp_path, collection_path):
+    """Runs one call of ours under strace; returns its outcome and the lines of these system calls."""
+
+    def run(syscalls, env, stdin, inject=""):
+        log = tmp_path / "strace.log"
+        driver = CommandDriver([*strace_command(log, syscalls, inject), *PLUGIN, collection_path])
+        # PATH is for strace's own sake; the plugin sees CNI variables only
+        done = driver.call(dict(env, PATH=os.environ["PATH"]), stdin, str(tmp_path))
+        return done, log.read_text("utf-8", "surrogateescape").splitlines()
+
+    return run
 
 
 # --- H1: whole files or none ---------------------------------------------------------------------------------------
@@ -59,11 +64,12 @@ def order_of(lines, *words):
     return found
 
 
-def test_add_syncs_the_file_before_it_gets_its_name_and_the_directory_after(tmp_path):
+def test_add_syncs_the_file_before_it_gets_its_name_and_the_directory_after(tmp_path, traced):
     done, lines = traced(
-        tmp_path, "write,fsync,fdatasync,syncfs,link,linkat,rename,renameat,renameat2",
-        calls.environment("ADD"), calls.configuration(tmp_path, POOL),
-    )  # fmt: skip
+        "write,fsync,fdatasync,syncfs,link,linkat,rename,renameat,renameat2",
+        calls.environment("ADD"),
+        calls.configuration(tmp_path, POOL),
+    )
     assert calls.address(done) == "10.1.2.2"
     written, named = order_of(lines, '"' + calls.CONTAINER[:20], '10.1.2.2"')
     fd = re.search(r"write\((\d+),", lines[written]).group(1)
@@ -75,10 +81,10 @@ def test_add_syncs_the_file_before_it_gets_its_name_and_the_directory_after(tmp_
     assert after, "the directory was not synced after the name:\n" + "\n".join(lines)
 
 
-def test_del_syncs_the_directory(tmp_path, library):
+def test_del_syncs_the_directory(tmp_path, library, traced):
     config = calls.configuration(tmp_path, POOL)
     assert library.call(calls.environment("ADD"), config).rc == 0
-    done, lines = traced(tmp_path, "fsync,fdatasync,syncfs,unlink,unlinkat", calls.environment("DEL"), config)
+    done, lines = traced("fsync,fdatasync,syncfs,unlink,unlinkat", calls.environment("DEL"), config)
     assert done.rc == 0
     unlinked, synced = order_of([line for line in lines if "unlink" in line or "sync" in line], "10.1.2.2", "sync")
     assert unlinked < synced
@@ -94,12 +100,12 @@ def occurrence(lines, name, after=0):
 
 
 @pytest.mark.parametrize("fault", ["write", "fsync", "linkat", "second fsync"])
-def test_a_failing_write_leaves_nothing(tmp_path, library, fault):
+def test_a_failing_write_leaves_nothing(tmp_path, library, fault, traced):
     """ENOSPC and EIO at each step of a reservation: an error, and no file under the address or beside it."""
     for name in ("model", "net"):
         assert library.call(calls.environment("DEL"), calls.configuration(tmp_path, POOL, name=name)).rc == 0
     # A call in which nothing fails shows where each step comes.
-    _done, lines = traced(tmp_path, CALLS, calls.environment("ADD"), calls.configuration(tmp_path, POOL, name="model"))
+    _done, lines = traced(CALLS, calls.environment("ADD"), calls.configuration(tmp_path, POOL, name="model"))
     written = next(number for number, line in enumerate(lines) if calls.CONTAINER[:20] in line)
     syscall = fault.split()[-1]
     count, at = occurrence(lines, syscall, written)
@@ -108,7 +114,7 @@ def test_a_failing_write_leaves_nothing(tmp_path, library, fault):
 
     config = calls.configuration(tmp_path, POOL)
     inject = "%s:error=%s:when=%d" % (syscall, "EIO" if syscall == "fsync" else "ENOSPC", count)
-    done, lines = traced(tmp_path, CALLS, calls.environment("ADD"), config, inject)
+    done, lines = traced(CALLS, calls.environment("ADD"), config, inject)
     assert sum("INJECTED" in line for line in lines) == 1, lines
     assert calls.error(done)["code"] in (5, 11, 999)
     assert calls.held(tmp_path) == {}
@@ -258,14 +264,14 @@ def test_lock_that_becomes_free_is_taken(tmp_path, library):
     assert 0.2 < time.monotonic() - begin < 5
 
 
-def test_waiting_is_a_blocking_flock(tmp_path, library):
+def test_waiting_is_a_blocking_flock(tmp_path, library, traced):
     """Who polls starves behind waiters that block: the wait must be one flock that sleeps in the kernel."""
     config = calls.configuration(tmp_path, POOL)
     assert library.call(calls.environment("DEL"), config).rc == 0
     holder = Holder(tmp_path)
     try:
         env = calls.environment("ADD", CNI_LOCK_TIMEOUT="1")
-        done, lines = traced(tmp_path, "flock", env, config)
+        done, lines = traced("flock", env, config)
     finally:
         holder.release()
     assert calls.error(done)["code"] == 11
@@ -315,19 +321,19 @@ def test_empty_file_is_not_touched_when_nobody_wants_it(tmp_path, library, comma
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL"])
-def test_the_lock_is_taken_once(tmp_path, library, command):
+def test_the_lock_is_taken_once(tmp_path, library, command, traced):
     config = calls.configuration(tmp_path, DUAL)
     if command == "DEL":
         assert library.call(calls.environment("ADD"), config).rc == 0
-    done, lines = traced(tmp_path, "flock", calls.environment(command), config)
+    done, lines = traced("flock", calls.environment(command), config)
     assert done.rc == 0
     assert len([line for line in lines if "LOCK_EX" in line]) == 1, "\n".join(lines)
 
 
-def test_failing_add_rolls_back_under_the_same_hold(tmp_path, library):
+def test_failing_add_rolls_back_under_the_same_hold(tmp_path, library, traced):
     config = calls.configuration(tmp_path, {"ranges": [[{"subnet": "10.1.2.0/24"}], [{"subnet": "10.8.0.0/30"}]]})
     assert library.call(calls.environment("ADD", "first"), config).rc == 0
-    done, lines = traced(tmp_path, "flock", calls.environment("ADD", "second"), config)
+    done, lines = traced("flock", calls.environment("ADD", "second"), config)
     assert "no IP addresses available" in calls.error(done)["msg"]
     assert len([line for line in lines if "LOCK_EX" in line]) == 1, "\n".join(lines)
     assert sorted(calls.held(tmp_path)) == ["10.1.2.2", "10.8.0.2"]
@@ -371,7 +377,9 @@ def test_walk_of_a_full_big_range_is_quick(tmp_path, library):
     assert time.monotonic() - begin < 5
 
 
-def test_the_process_matches_the_library(tmp_path):
+def test_the_process_matches_the_library(collection_path):
     """plugin_process.py, which the tests above trace, is the same plugin."""
-    done = subprocess.run(PLUGIN, env={"CNI_COMMAND": "VERSION"}, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [*PLUGIN, collection_path], env={"CNI_COMMAND": "VERSION"}, stdout=subprocess.PIPE, check=True
+    )
     assert json.loads(done.stdout)["cniVersion"] == "1.1.0"

@@ -121,24 +121,26 @@ PROCESS = """
 import sys
 sys.path[:0] = [%r]
 from plugin_drivers import import_root
-with import_root():
+with import_root(sys.argv[3]):
     import test_static_reservations as tests
     items = tests.CHANGE[: int(sys.argv[2])]
     tests.reserve(sys.argv[1], items, ipam=tests.BIG)
 """
 
 
-def in_a_process(strace, base, count=100):
+def in_a_process(strace, imports, base, count=100):
     """Carry out the first elements of CHANGE in a process of its own, under strace."""
     code = PROCESS % os.path.dirname(os.path.abspath(__file__))
-    argv = [*strace, sys.executable, "-B", "-c", code, str(base), str(count)]
+    argv = [*strace, sys.executable, "-B", "-c", code, str(base), str(count), imports]
     return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_a_batch_is_on_disk_before_it_shows(tmp_path, count):
+def test_a_batch_is_on_disk_before_it_shows(tmp_path, collection_path, count):
     """Every file is synced before it gets its name, and the directory when all have theirs."""
-    done = in_a_process(strace_command(tmp_path / "log", "write,fsync,syncfs,linkat"), tmp_path / "data", count)
+    done = in_a_process(
+        strace_command(tmp_path / "log", "write,fsync,syncfs,linkat"), collection_path, tmp_path / "data", count
+    )
     assert done.returncode == 0, done.stdout
     not_synced = set()
     linked = 0
@@ -175,7 +177,7 @@ def tree(base):
     ["linkat:error=ENOSPC:when=1", "linkat:error=ENOSPC:when=60", "linkat:error=EIO:when=82",
      "unlink,unlinkat:error=EIO:when=1", "unlink,unlinkat:error=EROFS:when=2", "fsync:error=EIO:when=1"],
 )  # fmt: skip
-def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, fault):
+def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, collection_path, fault):
     """All or nothing: after an error the directory is what it was, byte for byte."""
     base = tmp_path / "data"
     reserve(base, [{"owner": "gone"}, {"owner": "moved"}], ipam=BIG)
@@ -186,7 +188,9 @@ def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, fault):
         out.write(b"\n")
     os.chmod(str(base / "net" / "10.8.0.2"), 0o640)
     before = tree(base)
-    done = in_a_process(strace_command(tmp_path / "log", "linkat,unlink,unlinkat,syncfs,fsync", fault), base)
+    done = in_a_process(
+        strace_command(tmp_path / "log", "linkat,unlink,unlinkat,syncfs,fsync", fault), collection_path, base
+    )
     assert "INJECTED" in (tmp_path / "log").read_text()
     assert done.returncode != 0
     assert b"Cannot change reservations of network net" in done.stdout, done.stdout
@@ -196,7 +200,7 @@ def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, fault):
     assert not reserve(base, CHANGE, ipam=BIG).changed
 
 
-def test_a_killed_batch_leaves_whole_files_and_the_next_one_finishes_it(tmp_path):
+def test_a_killed_batch_leaves_whole_files_and_the_next_one_finishes_it(tmp_path, collection_path):
     """kill -9 in the midst of a batch: what exists is a part of the plan, and the same batch completes it."""
     chance = random.Random(11)
     begin = tmp_path / "begin"
@@ -212,7 +216,8 @@ def test_a_killed_batch_leaves_whole_files_and_the_next_one_finishes_it(tmp_path
         shutil.copytree(str(begin), str(base))
         syscall, count = chance.choice([("linkat", 84), ("linkat", 84), ("unlink,unlinkat", 4), ("write", 84)])
         fault = "%s:signal=KILL:when=%d" % (syscall, chance.randint(1, count))
-        done = in_a_process(strace_command(tmp_path / "log", "linkat,unlink,unlinkat,write,fsync", fault), base)
+        strace = strace_command(tmp_path / "log", "linkat,unlink,unlinkat,write,fsync", fault)
+        done = in_a_process(strace, collection_path, base)
         assert done.returncode == -signal.SIGKILL, (fault, done)
         held = calls.held(base)
         assert set(held.items()) <= set(before.items()) | set(after.items())
