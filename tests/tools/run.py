@@ -40,7 +40,6 @@ TARGETS = {
         "library",
         "units-newest",
         "mutants",
-        "conformance",
         "coverage",
     ],
 }

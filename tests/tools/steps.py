@@ -275,8 +275,9 @@ def unit(arguments: list[str]) -> None:
 
 
 def coverage(_arguments: list[str]) -> None:
+    """Both kinds of tests in one run, with the coverage that .coveragerc demands."""
     data = os.path.join(ROOT, "build", ".coverage")
-    pytest(base(), ["tests/unit"], "--cov", "--cov-report=term", COVERAGE_FILE=data)
+    pytest(base(), ["tests/unit", "tests/conformance"], "--cov", "--cov-report=term", COVERAGE_FILE=data)
 
 
 def conformance(arguments: list[str]) -> None:
@@ -391,7 +392,7 @@ SINGLE = {
     "sanity": ("ansible-test sanity, core 2.19", sanity),
     "import-lines": ("lines that an import executes", import_lines),
     "unit": ("unit tests, core 2.19", unit),
-    "coverage": ("unit tests, core 2.19", coverage),
+    "coverage": ("unit, conformance, core 2.19", coverage),
     "units-newest": ("unit tests, newest core", units_newest),
     "conformance": ("conformance", conformance),
     "mutants": ("planted mutants", mutants),
