@@ -118,7 +118,10 @@ class Struct(Shape):
             known = self.fields.get(fold(key))
             if known is not None:
                 name, shape = known
-                values[name] = shape.decode(value, values.get(name), path + "." + name if path else name)
+                decoded = shape.decode(value, values.get(name), path + "." + name if path else name)
+                values[name] = decoded
+                if decoded is None:
+                    del values[name]
         return values
 
 

@@ -42,6 +42,9 @@ _VALID = goshape.Struct("types.NetConf", {"cni.dev/valid-attachments": goshape.L
 _GC_GRACE = 60
 _RESOLV_CONF_LINE_MAX = 65536
 _HEX = frozenset("0123456789abcdef")
+_UUID = [8, 4, 4, 4, 12]
+# the form of a container or sandbox id: 64 hexadecimal digits
+_SANDBOX_ID = "-hex64"
 
 
 def run(environ: Mapping[str, str], stdin: bytes | Callable[[], bytes]) -> Outcome:
@@ -182,8 +185,8 @@ def collect_garbage(call: Call) -> None:
 def _is_garbage(one: Reservation, valid: list[dict[str, str]], grace: int, now: float) -> bool:
     if one.static or not one.exact or not one.container_id or not 0 <= grace < now - one.mtime:
         return False
-    forms = {_id_form(attachment.get("containerID", "")) for attachment in valid} or {"plain"}
-    if _id_form(one.container_id) not in forms:
+    forms = {_id_form(attachment["containerID"]) for attachment in valid if attachment.get("containerID")}
+    if _id_form(one.container_id) not in (forms or {_SANDBOX_ID}):
         return False
     return not any(
         attachment.get("containerID") == one.container_id and one.ifname in ("", attachment.get("ifname"))
@@ -192,11 +195,14 @@ def _is_garbage(one: Reservation, valid: list[dict[str, str]], grace: int, now: 
 
 
 def _id_form(container_id: str) -> str:
-    """Tell id schemes apart: the runtime that sends the list may know nothing of another one's containers."""
+    """Tell id schemes apart: the runtime that sends the list may know nothing of another one's containers.
+
+    Two ids have one form if they agree in all before the last dash and in the length and kind of what follows.
+    """
+    if [len(part) for part in container_id.split("-")] == _UUID and _HEX.issuperset(container_id.replace("-", "")):
+        return "uuid"
     head, _dash, tail = container_id.rpartition("-")
-    if len(tail) == 64 and _HEX.issuperset(tail):
-        return f"prefix {head}" if head else "plain"
-    return "other"
+    return f"{head}-{'hex' if _HEX.issuperset(tail) else 'text'}{len(tail)}"
 
 
 def status(call: Call) -> None:
