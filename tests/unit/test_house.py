@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import yaml
@@ -343,6 +344,64 @@ def test_an_ignored_sanity_rule_has_a_reason():
     for path in (ROOT / "tests" / "sanity").glob("ignore-*.txt"):
         for line in path.read_text(encoding="utf-8").splitlines():
             assert re.search(r"# \w", line), "%s: %s" % (path.name, line)
+
+
+def yaml_examples():
+    """The YAML blocks of README files and guides, as (place, parsed block)."""
+    for path in tracked():
+        text = path.read_text(encoding="utf-8") if path.suffix in (".md", ".rst") else ""
+        blocks = [(match.start(), match.group(1)) for match in re.finditer(r"^```yaml\n(.*?)^```", text, re.M | re.S)]
+        for match in re.finditer(r"^\.\. code-block:: yaml\n\n((?:(?: {4}.*)?\n)+)", text, re.M):
+            blocks.append((match.start(), textwrap.dedent(match.group(1))))
+        for start, block in blocks:
+            yield "%s:%d" % (relative(path), text.count("\n", 0, start) + 1), yaml.safe_load(block)
+
+
+def pairs(value):
+    """All key and value pairs of a nested structure."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key, inner
+            yield from pairs(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from pairs(inner)
+
+
+def module_options(path):
+    """The names of a module's options, those of the fragments included."""
+    names = set(
+        re.findall(r"^  (\w+):$", re.search(r"^options:\n((?:  .*\n|\n)+)", path.read_text(), re.M).group(1), re.M)
+    )
+    for fragment in re.findall(r"nodenet\.cni\._options\.(\w+)", path.read_text(encoding="utf-8")):
+        source = (ROOT / "plugins" / "doc_fragments" / "_options.py").read_text(encoding="utf-8")
+        block = re.search(r'^    %s = r"""\noptions:\n(.*?)"""' % fragment.upper(), source, re.M | re.S).group(1)
+        names.update(re.findall(r"^  (\w+):$", block, re.M))
+    return names
+
+
+def test_examples_in_the_documentation_use_what_there_is():
+    options = {"nodenet.cni." + path.stem: module_options(path) for path in modules()}
+    variables = set(re.findall(r"audit_\w+", (ROOT / "playbooks" / "audit.yml").read_text(encoding="utf-8")))
+    for role in roles():
+        variables.update(yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8")))
+        for entry in yaml.safe_load((role / "meta" / "argument_specs.yml").read_text())["argument_specs"].values():
+            variables.update(entry.get("options") or {})
+    owned = re.compile(r"(?:audit|%s)_\w+" % "|".join(sorted(role.name for role in roles())))
+    wrong, seen = [], 0
+    for place, block in yaml_examples():
+        for key, value in pairs(block):
+            if key in options:
+                seen += 1
+                wrong.extend("%s: %s has no option %s" % (place, key, name) for name in set(value or {}) - options[key])
+            elif isinstance(key, str) and key.startswith("nodenet.cni."):
+                wrong.append("%s: there is no module %s" % (place, key))
+            elif isinstance(key, str) and owned.fullmatch(key):
+                seen += 1
+                if key not in variables:
+                    wrong.append("%s: no role knows the variable %s" % (place, key))
+    assert seen > 20
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_the_readme_lists_all_content_and_nothing_else():
