@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import _socket
 import gc
+from operator import itemgetter
 
 from .addresses import parse_address
 from .rows import row, short_list
@@ -76,7 +77,7 @@ class Report:
         entries = self._read(snapshot.files)
         self._taken = {key for key, _name, _row in entries}
         self.reservations = [one for _key, _name, one in entries]
-        self.foreign = _foreign(snapshot, {name for _key, name, _row in entries})
+        self.foreign = _foreign(snapshot, self._no_addresses)
         self._place(entries, sets)
         if live is not None:
             self._judge(live)
@@ -111,6 +112,7 @@ class Report:
     def _read(self, files: Mapping[str, tuple[bytes, float]]) -> list[tuple[bytes, str, dict[str, Any]]]:
         """Return (sort key, file name, reservation) of every address file, sorted by address."""
         entries: list[tuple[bytes, str, dict[str, Any]]] = []
+        self._no_addresses: list[str] = []
         parse, family4 = _socket.inet_pton, _socket.AF_INET
         now = self._now
         for name, (content, mtime) in files.items():
@@ -120,17 +122,18 @@ class Report:
             except (OSError, ValueError):
                 packed = _packed6(name)
                 if packed is None:
+                    self._no_addresses.append(name)
                     continue
                 key, address = packed
                 if address != name:
                     self._note("ipam-odd-name", [name])
             age = int(now - mtime)
             if content.translate(None, _PLAIN) == b"\r\n" and b"\r\n" in content:
-                container_id, _mark, ifname = content.decode().partition("\r\n")
+                container_id, ifname = content.decode().split("\r\n")
             else:
                 container_id, ifname = self._odd_content(name, content)
             entries.append((key, name, row(address, container_id, ifname, None, age if age > 0 else 0)))
-        entries.sort()
+        entries.sort(key=itemgetter(0, 1))
         if self._names:
             order = {name: position for position, (_sort_key, name, _row) in enumerate(entries)}
             for names in self._names.values():
@@ -187,7 +190,8 @@ class Report:
         self._note("ipam-unknown-owner", unknown)
 
     def _find_doubles(self, entries: list[tuple[bytes, str, dict[str, Any]]]) -> None:
-        if len(self._taken) == len(entries):
+        self._has_doubles = len(self._taken) < len(entries)
+        if not self._has_doubles:
             return
         before = b""
         doubles: list[str] = []
@@ -203,7 +207,7 @@ class Report:
         spans = [(_key(one.start), _key(one.end)) for one in one_set.ranges]
         gateways = {_key(one) for one in one_set.gateways}
         # no gateway counts as usable, so a reserved one takes nothing away
-        taken = len({one["address"] for one in mine})
+        taken = len({one["address"] for one in mine}) if self._has_doubles else len(mine)
         taken += sum(any(a <= key <= b for a, b in spans) for key in self._blocked - gateways)
         taken -= sum(any(a <= key <= b for a, b in spans) for key in self._taken & gateways)
         document = {
@@ -262,9 +266,9 @@ def _is_in(text: str, one_set: RangeSet) -> bool:
         return False
 
 
-def _foreign(snapshot: Snapshot, own: set[str]) -> list[str]:
+def _foreign(snapshot: Snapshot, no_addresses: Sequence[str]) -> list[str]:
     """Return the names that are none of the plugin's, a directory with a slash at its end."""
-    names = snapshot.names - own - snapshot.unreadable.keys()
+    names = (snapshot.names - snapshot.files.keys() - snapshot.unreadable.keys()).union(no_addresses)
     return sorted(
         name + "/" if name in snapshot.directories else name
         for name in names

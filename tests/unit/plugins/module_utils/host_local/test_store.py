@@ -252,8 +252,8 @@ class TestBatches:
             transaction.apply(store, snapshot, add, going)
             fresh = store.snapshot()
             assert fresh.names == snapshot.names
-            assert {name: content for name, (content, _) in fresh.files.items()} == {
-                name: content for name, (content, _) in snapshot.files.items()
+            assert {name: pair[0] for name, pair in fresh.files.items()} == {
+                name: pair[0] for name, pair in snapshot.files.items()
             }
 
     def test_add_and_remove(self, net):
