@@ -175,7 +175,8 @@ def tree(base):
 @pytest.mark.parametrize(
     "fault",
     ["linkat:error=ENOSPC:when=1", "linkat:error=ENOSPC:when=60", "linkat:error=EIO:when=82",
-     "unlink,unlinkat:error=EIO:when=1", "unlink,unlinkat:error=EROFS:when=2", "fsync:error=EIO:when=1"],
+     "rename,renameat,renameat2:error=EIO:when=1", "rename,renameat,renameat2:error=EROFS:when=2",
+     "fsync:error=EIO:when=1"],
 )  # fmt: skip
 def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, collection_path, fault):
     """All or nothing: after an error the directory is what it was, byte for byte."""
@@ -189,7 +190,7 @@ def test_a_batch_that_fails_in_its_midst_is_undone(tmp_path, collection_path, fa
     os.chmod(str(base / "net" / "10.8.0.2"), 0o640)
     before = tree(base)
     done = in_a_process(
-        strace_command(tmp_path / "log", "linkat,unlink,unlinkat,syncfs,fsync", fault), collection_path, base
+        strace_command(tmp_path / "log", "linkat,rename,renameat,renameat2,syncfs,fsync", fault), collection_path, base
     )
     assert "INJECTED" in (tmp_path / "log").read_text()
     assert done.returncode != 0
@@ -214,9 +215,10 @@ def test_a_killed_batch_leaves_whole_files_and_the_next_one_finishes_it(tmp_path
     for number in range(10 * reporting.soak_factor()):
         base = tmp_path / ("run%d" % number)
         shutil.copytree(str(begin), str(base))
-        syscall, count = chance.choice([("linkat", 84), ("linkat", 84), ("unlink,unlinkat", 4), ("write", 84)])
+        renames, unlinks = "rename,renameat,renameat2", "unlink,unlinkat"
+        syscall, count = chance.choice([("linkat", 84), ("linkat", 84), (renames, 3), (unlinks, 3), ("write", 84)])
         fault = "%s:signal=KILL:when=%d" % (syscall, chance.randint(1, count))
-        strace = strace_command(tmp_path / "log", "linkat,unlink,unlinkat,write,fsync", fault)
+        strace = strace_command(tmp_path / "log", f"linkat,{renames},{unlinks},write,fsync", fault)
         done = in_a_process(strace, collection_path, base)
         assert done.returncode == -signal.SIGKILL, (fault, done)
         held = calls.held(base)
@@ -225,5 +227,7 @@ def test_a_killed_batch_leaves_whole_files_and_the_next_one_finishes_it(tmp_path
         reserve(base, CHANGE, ipam=BIG)
         assert calls.held(base) == after
         assert not reserve(base, CHANGE, ipam=BIG).changed
+        # what the killed one left beside the directory goes with the next change
+        reserve(base, [{"owner": "later"}], ipam=BIG)
         assert os.listdir(str(base)) == ["net"]
     assert partial, "no batch was hit in its midst"

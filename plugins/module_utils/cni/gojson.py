@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 WHITESPACE = " \t\r\n"
+_HEX_DIGITS = "0123456789abcdefABCDEF"
 
 
 class Number:
@@ -75,12 +76,14 @@ def parse(data: bytes | str) -> Any:
     """
     # surrogateescape gives one code point for each bad byte, like Go; errors="replace" may merge several of them
     text = data.decode("utf-8", "surrogateescape") if isinstance(data, bytes) else data
+    if not text.isascii():
+        text = _without_surrogates(text)
+    if "\\ud" in text or "\\uD" in text:
+        text = _without_unpaired_escapes(text)
     tree, end = _scan_from(text, _skip_space(text, 0))
     end = _skip_space(text, end)
     if end != len(text):
         raise SyntaxFault("invalid character %s after top-level value" % _quoted(text[end]), end)
-    if not text.isascii() or "\\u" in text:
-        tree = _without_surrogates(tree)
     return tree
 
 
@@ -119,18 +122,53 @@ def _syntax_fault(text: str, offset: int) -> SyntaxFault:
     return SyntaxFault("invalid character %s" % _quoted(text[offset]), offset)
 
 
-def _without_surrogates(node: Any) -> Any:
-    if isinstance(node, str):
-        try:
-            node.encode()
-        except UnicodeEncodeError:
-            return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in node)
-        return node
-    if isinstance(node, tuple):
-        return tuple((_without_surrogates(key), _without_surrogates(value)) for key, value in node)
-    if isinstance(node, list):
-        return [_without_surrogates(value) for value in node]
-    return node
+def _without_surrogates(text: str) -> str:
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+
+
+def _without_unpaired_escapes(text: str) -> str:
+    """Replace the escapes of surrogates that make no pair; the rest of the text stays as it is."""
+    pieces = []
+    start = 0
+    at = text.find("\\")
+    while at >= 0:
+        code = _surrogate(text, at)
+        length = 2
+        if code is not None:
+            length = 6
+            following = _surrogate(text, at + 6)
+            if code < 0xDC00 and following is not None and following >= 0xDC00:
+                length = 12
+            else:
+                pieces += [text[start:at], "\\ufffd"]
+                start = at + 6
+        at = text.find("\\", at + length)
+    return "".join(pieces) + text[start:]
+
+
+def _surrogate(text: str, at: int) -> int | None:
+    """Return the code of the surrogate whose escape begins at *at*, None if there is none."""
+    digits = text[at + 2 : at + 6]
+    if text[at : at + 2] != "\\u" or len(digits) < 4 or digits[0] not in "dD" or digits.strip(_HEX_DIGITS):
+        return None
+    code = int(digits, 16)
+    return code if code >= 0xD800 else None
+
+
+def depth(tree: Any) -> int:
+    """Return how deep objects and arrays are nested; found without recursion."""
+    levels = 0
+    level = [tree]
+    while True:
+        level = [node for node in level if isinstance(node, (tuple, list))]
+        if not level:
+            return levels
+        levels += 1
+        level = [value for node in level for value in (node if isinstance(node, list) else [pair[1] for pair in node])]
 
 
 def fold(key: str) -> str:

@@ -16,8 +16,10 @@ from .errors import (
     INVALID_ENVIRONMENT,
     INVALID_NETNS,
     INVALID_NETWORK_CONFIG,
+    IO_FAILURE,
     CniError,
     NodenetError,
+    go_strerror,
 )
 from .names import interface_fault, valid_name
 
@@ -88,6 +90,10 @@ def run(
         return Outcome(1, goprint.dumps(error.document()), _log_text(call))
     except NodenetError as error:
         return Outcome(1, goprint.dumps(CniError(INTERNAL, str(error)).document()), _log_text(call))
+    except OSError as error:
+        place = f" {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
+        document = CniError(IO_FAILURE, f"cannot use{place}: {go_strerror(error)}").document()
+        return Outcome(1, goprint.dumps(document), _log_text(call))
 
 
 def _version_document() -> str:

@@ -14,7 +14,9 @@ from ..cni.errors import INTERNAL, PLUGIN_NOT_AVAILABLE, CniError, go_strerror
 from ..cni.names import SPACE
 from .allocator import Allocator
 from .config import DEFAULT_DATA_DIR, load_ipam_config
+from .idforms import SANDBOX_ID, id_form
 from .lock import timeout_from_environment
+from .snapshot import LOCK_NAME
 from .store import Store, network_dir
 
 TYPE_CHECKING = False
@@ -27,24 +29,14 @@ if TYPE_CHECKING:
     from .ranges import RangeSet
     from .snapshot import Reservation, Snapshot
 
-_DIRECTORY = goshape.Struct(
-    "allocator.Net",
-    {
-        "ipam": goshape.Struct(
-            "allocator.IPAMConfig",
-            {"dataDir": goshape.STRING, "gcGraceSeconds": goshape.INTEGER},
-            pointer=True,
-        )
-    },
-)
+_DATA_DIR: dict[str, goshape.Shape] = {"dataDir": goshape.STRING}
+_DIRECTORY = goshape.Struct("allocator.Net", {"ipam": goshape.Struct("allocator.IPAMConfig", _DATA_DIR, pointer=True)})
+_GC_FIELDS = dict(_DATA_DIR, gcGraceSeconds=goshape.INTEGER)
+_GC_IPAM = goshape.Struct("allocator.Net", {"ipam": goshape.Struct("allocator.IPAMConfig", _GC_FIELDS, pointer=True)})
 _ATTACHMENT = goshape.Struct("types.GCAttachment", {"containerID": goshape.STRING, "ifname": goshape.STRING})
 _VALID = goshape.Struct("types.NetConf", {"cni.dev/valid-attachments": goshape.List(_ATTACHMENT)})
 _GC_GRACE = 60
 _RESOLV_CONF_LINE_MAX = 65536
-_HEX = frozenset("0123456789abcdef")
-_UUID = [8, 4, 4, 4, 12]
-# the form of a container or sandbox id: 64 hexadecimal digits
-_SANDBOX_ID = "-hex64"
 
 
 def run(environ: Mapping[str, str], stdin: bytes | Callable[[], bytes]) -> Outcome:
@@ -163,46 +155,46 @@ def _data_dir(call: Call) -> str:
 def collect_garbage(call: Call) -> None:
     """Release what ``cni.dev/valid-attachments`` does not list, as far as that can be known (H14)."""
     try:
-        valid = _VALID.decode(call.config, None, "").get("cni.dev/valid-attachments")
-        ipam = _DIRECTORY.decode(call.config, None, "").get("ipam") or {}
+        listed = _VALID.decode(call.config, None, "").get("cni.dev/valid-attachments")
+        ipam = _GC_IPAM.decode(call.config, None, "").get("ipam") or {}
     except goshape.TypeFault as fault:
         call.log.append(f"GC of network {call.name}: {fault}, nothing was released")
         return
-    if valid is None:
+    if listed is None:
         call.log.append(
             f"GC of network {call.name}: the configuration has no cni.dev/valid-attachments, nothing was released"
         )
         return
+    data_dir = ipam.get("dataDir") or DEFAULT_DATA_DIR
+    if not os.path.isdir(network_dir(data_dir, call.name)):
+        return
+    valid = _Valid(listed)
     grace = ipam.get("gcGraceSeconds", _GC_GRACE)
-    with Store(ipam.get("dataDir") or DEFAULT_DATA_DIR, call.name, create=False) as probe:
-        if not probe.exists:
-            return
-    with _open(call, ipam.get("dataDir") or DEFAULT_DATA_DIR) as store, store.lock(_timeout(call)):
+    with _open(call, data_dir) as store, store.lock(_timeout(call)):
         snapshot = store.snapshot()
-        store.release(snapshot, [one for one in snapshot.reservations if _is_garbage(one, valid, grace, snapshot.now)])
+        old = [one for one in snapshot.reservations if 0 <= grace < snapshot.now - one.mtime]
+        store.release(snapshot, [one for one in old if valid.rules_out(one)])
 
 
-def _is_garbage(one: Reservation, valid: list[dict[str, str]], grace: int, now: float) -> bool:
-    if one.static or not one.exact or not one.container_id or not 0 <= grace < now - one.mtime:
-        return False
-    forms = {_id_form(attachment["containerID"]) for attachment in valid if attachment.get("containerID")}
-    if _id_form(one.container_id) not in (forms or {_SANDBOX_ID}):
-        return False
-    return not any(
-        attachment.get("containerID") == one.container_id and one.ifname in ("", attachment.get("ifname"))
-        for attachment in valid
-    )
+class _Valid:
+    """The attachments that a runtime lists as valid."""
 
+    def __init__(self, listed: list[dict[str, str]]) -> None:
+        self._interfaces: dict[str, set[str]] = {}
+        for one in listed:
+            if one.get("containerID"):
+                self._interfaces.setdefault(one["containerID"], set()).add(one.get("ifname", ""))
+        # with an empty list only plain ids can be judged
+        self._forms = {id_form(container_id) for container_id in self._interfaces} or {SANDBOX_ID}
 
-def _id_form(container_id: str) -> str:
-    """Tell id schemes apart: the runtime that sends the list may know nothing of another one's containers.
-
-    Two ids have one form if they agree in all before the last dash and in the length and kind of what follows.
-    """
-    if [len(part) for part in container_id.split("-")] == _UUID and _HEX.issuperset(container_id.replace("-", "")):
-        return "uuid"
-    head, _dash, tail = container_id.rpartition("-")
-    return f"{head}-{'hex' if _HEX.issuperset(tail) else 'text'}{len(tail)}"
+    def rules_out(self, one: Reservation) -> bool:
+        """Tell whether the list says that the owner is gone; a file without interface name belongs to any of them."""
+        if one.static or not one.exact or not one.container_id:
+            return False
+        interfaces = self._interfaces.get(one.container_id)
+        if interfaces is not None:
+            return one.ifname not in interfaces and one.ifname != ""
+        return id_form(one.container_id) in self._forms
 
 
 def status(call: Call) -> None:
@@ -238,13 +230,15 @@ def _unusable(path: str) -> str:
         unsupported = os.path.isdir(here) and error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT)
         if not unsupported or not os.stat(here).st_mode & 0o222:
             return f"{here}: {'not writable' if unsupported else go_strerror(error)}"
-    lock = os.path.join(path, "lock")
+    lock = os.path.join(path, LOCK_NAME)
     return f"{lock}: is a directory" if os.path.isdir(lock) else ""
 
 
 def read_resolv_conf(path: str) -> dict[str, Any]:
     """Return the ``dns`` part of a result from a resolv.conf (spec 2.6)."""
     try:
+        if "\0" in path:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..cni import gojson, goshape, versions
-from ..cni.errors import ConfigError
+from ..cni.errors import CniError, ConfigError
 from .addresses import parse_address, parse_address_or_cidr, parse_cidr
 from .ranges import RangeFault, RangeSet
 
@@ -168,7 +168,10 @@ def _range_sets(values: dict[str, Any], ipam: dict[str, Any], cni_version: str) 
             where = fault.where.partition("]")[2] if path == "ipam" else fault.where
             raise ConfigError("invalid range set %d: %s" % (index, fault), path + where) from None
     families = [one.family for one in sets]
-    one_each = not versions.at_least(cni_version or versions.DEFAULT, "0.3.0")
+    try:
+        one_each = not versions.at_least(cni_version or versions.DEFAULT, "0.3.0")
+    except CniError as fault:
+        raise ConfigError(fault.msg, "cniVersion", fault.code) from None
     if one_each and max(families.count("4"), families.count("6")) > 1:
         raise ConfigError("CNI version %s does not support more than 1 address per family" % cni_version, "cniVersion")
     for index, one_set in enumerate(sets):

@@ -10,9 +10,11 @@ import _signal
 import errno
 import fcntl
 import os
+import stat
 import time
 
 from ..cni.errors import TRY_AGAIN_LATER, CniError, NodenetError
+from .snapshot import LOCK_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT = 60.0
 _RING_AGAIN = 0.05
+_LONGEST = 86400
 
 
 class LockTimeout(CniError):
@@ -43,7 +46,7 @@ class _Bell:
 
 
 def flock(fd: int, operation: int, timeout: float) -> bool:
-    """Take a flock within *timeout* seconds and tell whether it was had.
+    """Take a flock within *timeout* seconds and tell whether it was had. Main thread only, as it uses a signal.
 
     The wait is a blocking flock that a timer signal ends: whoever polls starves behind waiters that block (H13).
     """
@@ -56,44 +59,51 @@ def flock(fd: int, operation: int, timeout: float) -> bool:
     if timeout <= 0:
         return False
     bell = _Bell()
-    before = _signal.signal(_signal.SIGALRM, bell)
+    alarm = [_signal.SIGALRM]
+    handler = _signal.signal(_signal.SIGALRM, bell)
+    mask = _signal.pthread_sigmask(_signal.SIG_UNBLOCK, alarm)
+    timer = _signal.getitimer(_signal.ITIMER_REAL)
     try:
         # the timer rings again: its first signal may come just before flock blocks
-        delay, interval = _signal.setitimer(_signal.ITIMER_REAL, timeout, _RING_AGAIN)
-        try:
-            fcntl.flock(fd, operation)
-            bell.rung = True
-            return True
-        except _Alarm:
-            return False
-        finally:
-            _signal.setitimer(_signal.ITIMER_REAL, delay, interval)
+        _signal.setitimer(_signal.ITIMER_REAL, timeout, _RING_AGAIN)
+        fcntl.flock(fd, operation)
+        bell.rung = True
+        return True
+    except _Alarm:
+        return False
     finally:
-        _signal.signal(_signal.SIGALRM, before)
+        # from here on the bell is silent, and nothing may ring when the handler is no longer ours
+        _signal.setitimer(_signal.ITIMER_REAL, *timer)
+        if _signal.SIGALRM in mask:
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, alarm)
+        _signal.signal(_signal.SIGALRM, handler)
 
 
-def acquire(directory: int, path: str, timeout: float, create: bool) -> int | None:
+def acquire(directory: int, path: str, timeout: float, asked: float, create: bool) -> int | None:
     """Open and lock the file ``lock`` below the open *directory*; return its descriptor, closing which unlocks.
 
     With *create* the lock is exclusive and the file is made if need be; else it is shared, and None is returned when
-    there is no such file. *path* names the directory in messages. Raises OSError, or LockTimeout (code 11).
+    there is no such file. *path* names the directory in messages, *asked* is the whole time that the user gave, of
+    which *timeout* is left. Raises OSError, or LockTimeout (code 11).
     """
     deadline = time.monotonic() + timeout
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
     while True:
         try:
-            fd = os.open("lock", flags, 0o750, dir_fd=directory)
+            fd = os.open(LOCK_NAME, flags, 0o750, dir_fd=directory)
         except FileNotFoundError:
             if create:
                 raise
             return None
         try:
+            if stat.S_ISDIR(os.fstat(fd).st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             operation = fcntl.LOCK_EX if create else fcntl.LOCK_SH
             if not flock(fd, operation, deadline - time.monotonic()):
                 holder = _holder(fd)
                 raise LockTimeout(
                     TRY_AGAIN_LATER,
-                    f"cannot lock {path}/lock within {timeout:g} s: {holder or 'another process'} holds it",
+                    f"cannot lock {path}/{LOCK_NAME} within {asked:g} s: {holder or 'another process'} holds it",
                 )
             if _is_still_there(fd, directory):
                 return fd
@@ -106,7 +116,7 @@ def acquire(directory: int, path: str, timeout: float, create: bool) -> int | No
 
 def _is_still_there(fd: int, directory: int) -> bool:
     try:
-        return os.path.samestat(os.stat("lock", dir_fd=directory), os.fstat(fd))
+        return os.path.samestat(os.stat(LOCK_NAME, dir_fd=directory), os.fstat(fd))
     except FileNotFoundError:
         return False
 
@@ -139,9 +149,19 @@ def timeout_from_environment(value: str | None) -> float:
     if not value:
         return DEFAULT_TIMEOUT
     try:
-        seconds = float(value)
+        return check_timeout(float(value), "CNI_LOCK_TIMEOUT")
     except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 86400:
-        raise NodenetError(f"CNI_LOCK_TIMEOUT must be a number of seconds from 0 to 86400, not {value}")
+        raise _no_timeout(value, "CNI_LOCK_TIMEOUT") from None
+
+
+def check_timeout(seconds: float, what: str) -> float:
+    """Return *seconds*; raise NodenetError that names *what* if nobody can wait that long."""
+    if not 0 <= seconds <= _LONGEST:
+        raise _no_timeout(f"{seconds:g}", what)
     return seconds
+
+
+def _no_timeout(value: str, what: str) -> NodenetError:
+    return NodenetError(
+        f"Cannot wait for the lock: {what} must be a number of seconds from 0 to {_LONGEST}, not {value}"
+    )

@@ -13,8 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Mapping
 
+LOCK_NAME = "lock"
+LAST_RESERVED_PREFIX = "last_reserved_ip."
 STATIC_PREFIX = "static."
-SEPARATOR = b"\r\n"
 # an address file without content that is older than this was left by a crash, not by an ADD at work (H18)
 EMPTY_GRACE = 60.0
 
@@ -35,6 +36,15 @@ def owner_key(container_id: str, ifname: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def split_owner(text: str) -> tuple[str, str]:
+    """Return (container id, ifname) of the content of an address file, white space stripped."""
+    container_id, mark, ifname = text.partition("\r\n")
+    if not mark and len(container_id.split(None, 1)) > 1:
+        # no file of any plugin looks like this; show it so that no id holds a blank
+        container_id, ifname = container_id.split(None, 1)
+    return container_id.strip(), ifname.strip()
+
+
 class Reservation:
     """One address file.
 
@@ -50,12 +60,7 @@ class Reservation:
         self.name = name
         self.content = content
         self.mtime = mtime
-        container_id, mark, ifname = content.decode("utf-8", "replace").partition("\r\n")
-        if not mark and len(container_id.split(None, 1)) > 1:
-            # no file of any plugin looks like this; show it so that no id holds a blank
-            container_id, ifname = container_id.split(None, 1)
-        self.container_id = container_id.strip()
-        self.ifname = ifname.strip()
+        self.container_id, self.ifname = split_owner(content.decode("utf-8", "replace"))
 
     @property
     def static(self) -> bool:
@@ -134,16 +139,6 @@ class Snapshot:
             return Reservation(parse_address(name), name, content, mtime)
         except ValueError:
             return None
-
-    @property
-    def foreign(self) -> list[str]:
-        """Names that are none of the plugin's, sorted; a directory has a slash at its end."""
-        own = {one.name for one in self.reservations} | set(self.unreadable)
-        return sorted(
-            name + "/" if name in self.directories else name
-            for name in self.names
-            if name not in own and name != "lock" and not name.startswith("last_reserved_ip.")
-        )
 
     def is_taken(self, address: Address) -> bool:
         """Tell whether a file of any type stands where the reservation of *address* would be.

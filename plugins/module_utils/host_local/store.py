@@ -21,15 +21,17 @@ import time
 from ..cni.errors import INTERNAL, IO_FAILURE, CniError, go_strerror
 from . import lock, newfile
 from .addresses import Address, parse_address
-from .snapshot import Reservation, Snapshot, owner_key, strip_space
+from .beside import Beside
+from .snapshot import LAST_RESERVED_PREFIX, LOCK_NAME, Reservation, Snapshot, owner_key, strip_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Sequence
 
 NAME_CHARS = "0123456789abcdefABCDEF.:"
-READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-MAX_CONTENT = 1 << 20
+_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_MAX_CONTENT = 1 << 20
+_REOPEN_LIMIT = 10
 
 
 def network_dir(data_dir: str, network: str) -> str:
@@ -61,31 +63,34 @@ class Store:
         self.create = create
         self.warnings: list[str] = []
         self.directory = -1
-        self._swept = False
+        self._beside: Beside | None = None
         self._made: list[str] = []
 
     def __enter__(self) -> Store:
+        if "\0" in self.path:
+            raise StoreError("mkdir", self.path, OSError(errno.EINVAL, os.strerror(errno.EINVAL)))
+        self._open()
+        return self
+
+    def _open(self) -> None:
         if self.create:
             _make_directories(self.path, self._made)
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         try:
-            self.directory = os.open(self.path, flags if self.create else flags | os.O_NOATIME)
-        except PermissionError:
-            self.directory = self._open(flags)
+            try:
+                self.directory = os.open(self.path, flags if self.create else flags | os.O_NOATIME)
+            except PermissionError:  # O_NOATIME is for owners
+                self.directory = os.open(self.path, flags)
         except FileNotFoundError as error:
             if self.create:
                 raise StoreError("open", self.path, error) from None
         except OSError as error:
             raise StoreError("open", self.path, error) from None
-        return self
-
-    def _open(self, flags: int) -> int:
-        try:
-            return os.open(self.path, flags)
-        except OSError as error:
-            raise StoreError("open", self.path, error) from None
 
     def __exit__(self, *_exc: object) -> None:
+        if self._beside is not None:
+            self._beside.close()
+            self._beside = None
         if self.directory >= 0:
             os.close(self.directory)
             self.directory = -1
@@ -95,12 +100,12 @@ class Store:
         """False only for a missing directory that was opened with ``create=False``."""
         return self.directory >= 0
 
-    def lock(self, timeout: float = lock.DEFAULT_TIMEOUT) -> _Held:
+    def lock(self, timeout: float = lock.DEFAULT_TIMEOUT, asked: float | None = None) -> _Held:
         """Hold the lock in a with block: exclusively, or shared with ``create=False`` (and then only if it exists).
 
-        Raises LockTimeout (code 11) after *timeout* seconds.
+        Raises LockTimeout (code 11) after *timeout* seconds; *asked* is what it says if that is only the rest of them.
         """
-        return _Held(self, timeout)
+        return _Held(self, timeout, timeout if asked is None else asked)
 
     def discard(self) -> None:
         """Take away again the directories that opening this store made, if nothing but the lock file is in them.
@@ -109,21 +114,30 @@ class Store:
         for the lock then finds itself in a directory that is gone and in which no file can be made.
         """
         try:
-            if self.exists and self.path in self._made and os.listdir(self.directory) == ["lock"]:
-                os.unlink("lock", dir_fd=self.directory)
+            if self.exists and self.path in self._made and os.listdir(self.directory) == [LOCK_NAME]:
+                os.unlink(LOCK_NAME, dir_fd=self.directory)
             while self._made:
                 os.rmdir(self._made.pop())
         except OSError:
             pass
 
-    def _acquire(self, timeout: float) -> int | None:
-        if not self.exists:
-            return None
-        try:
-            return lock.acquire(self.directory, self.path, timeout, self.create)
-        except OSError as error:
-            # Go names neither the operation nor the file [vector disk-lock-is-dir]
-            raise StoreError("", f"{self.path}/lock", error) from None
+    def _acquire(self, timeout: float, asked: float) -> int | None:
+        deadline = time.monotonic() + timeout
+        for _attempt in range(_REOPEN_LIMIT):
+            if not self.exists:
+                return None
+            try:
+                left = max(deadline - time.monotonic(), 0.0)
+                return lock.acquire(self.directory, self.path, left, asked, self.create)
+            except FileNotFoundError:
+                # somebody removed the directory after we opened it
+                os.close(self.directory)
+                self.directory = -1
+                self._open()
+            except OSError as error:
+                # Go names neither the operation nor the file [vector disk-lock-is-dir]
+                raise StoreError("", f"{self.path}/{LOCK_NAME}", error) from None
+        raise StoreError("open", self.path, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -138,15 +152,18 @@ class Store:
         names: set[str] = set()
         directories: set[str] = set()
         candidates: list[str] = []
-        with os.scandir(self.directory) as entries:
-            for entry in entries:
-                name = entry.name
-                names.add(name)
-                if entry.is_file(follow_symlinks=False):
-                    if not name.strip(NAME_CHARS):
-                        candidates.append(name)
-                elif entry.is_dir(follow_symlinks=False):
-                    directories.add(name)
+        try:
+            with os.scandir(self.directory) as entries:
+                for entry in entries:
+                    name = entry.name
+                    names.add(name)
+                    if entry.is_file(follow_symlinks=False):
+                        if not name.strip(NAME_CHARS):
+                            candidates.append(name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        directories.add(name)
+        except OSError as error:
+            raise StoreError("read", self.path, error) from None
         files: dict[str, tuple[bytes, float]] = {}
         unreadable: dict[str, OSError] = {}
         directory = self.directory
@@ -171,7 +188,7 @@ class Store:
         """Return what last_reserved_ip.N says, the empty text if there is none or it cannot be read."""
         if not self.exists:
             return ""
-        name = f"last_reserved_ip.{index}"
+        name = f"{LAST_RESERVED_PREFIX}{index}"
         try:
             fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self.directory)
         except FileNotFoundError:
@@ -203,7 +220,7 @@ class Store:
                 if name in snapshot.names and snapshot.is_reclaimable(name):
                     os.unlink(name, dir_fd=self.directory)
                     snapshot.discard(name)
-                new.link(name)
+                new.link(name, self.directory)
             finally:
                 new.close()
             self._sync_link(name)
@@ -224,7 +241,7 @@ class Store:
 
     def set_last_reserved(self, index: int, address: Address) -> None:
         """Note where the round robin of set *index* stands. It is a hint: a failure is only warned of (H2)."""
-        name = f"last_reserved_ip.{index}"
+        name = f"{LAST_RESERVED_PREFIX}{index}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         content = str(address).encode()
         try:
@@ -265,23 +282,26 @@ class Store:
 
     def new_file(self, content: bytes) -> newfile.NewFile:
         """Write a file that has no name in the directory yet, to be synced, linked and closed."""
-        new = newfile.create(self.directory, self.network, content)
-        if new.temporary and not self._swept:
-            newfile.sweep(self.directory, self.network, keep=new.temporary)
-            self._swept = True
-        return new
+        return newfile.create(self.directory, content, self.beside)
+
+    def beside(self) -> Beside:
+        """Return the place for files that need a name elsewhere; under the lock."""
+        if self._beside is None:
+            self._beside = Beside(self.directory, self.network)
+        return self._beside
 
 
 class _Held:
     """The lock of a store, held in a with block."""
 
-    def __init__(self, store: Store, timeout: float) -> None:
+    def __init__(self, store: Store, timeout: float, asked: float) -> None:
         self._store = store
         self._timeout = timeout
+        self._asked = asked
         self._fd: int | None = None
 
     def __enter__(self) -> None:
-        self._fd = self._store._acquire(self._timeout)
+        self._fd = self._store._acquire(self._timeout, self._asked)
 
     def __exit__(self, *_exc: object) -> None:
         if self._fd is not None:
@@ -290,12 +310,12 @@ class _Held:
 
 def _read_address_file(name: str, directory: int) -> tuple[bytes, float]:
     """Return content and file time. A hot spot: 50,000 of these are the whole cost of a report."""
-    fd = os.open(name, READ_FLAGS, dir_fd=directory)
+    fd = os.open(name, _READ_FLAGS, dir_fd=directory)
     try:
         content = os.read(fd, 4096).strip()
         found = os.fstat(fd)
         if found.st_size > 4096 or not content.isascii():
-            content = strip_space(os.pread(fd, MAX_CONTENT, 0))
+            content = strip_space(os.pread(fd, _MAX_CONTENT, 0))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
         return content, found.st_mtime
@@ -326,8 +346,13 @@ def _make_directories(path: str, made: list[str]) -> None:
     except OSError as error:
         raise StoreError("mkdir", path, error) from None
     made.append(path)
-    fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:  # writable but not readable: it cannot be synced, and Go never does
+        return
     try:
         os.fsync(fd)
+    except OSError as error:
+        raise StoreError("fsync", parent, error, IO_FAILURE) from None
     finally:
         os.close(fd)

@@ -2,17 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A batch of changes in a network's directory: all of it, or none if there is an error."""
+"""A batch of changes in a network's directory: all of it, or none if there is an error.
+
+What a batch takes away waits beside the directory until all is done, so undoing it is giving it its name again.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 
-from ..cni.errors import IO_FAILURE
+from ..cni.errors import IO_FAILURE, go_strerror
 from .snapshot import Reservation, owner_key
-from .store import MAX_CONTENT, READ_FLAGS, StoreError
+from .store import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +28,11 @@ if TYPE_CHECKING:
     from .store import Store
 
     Addition = Tuple[Address, str, str]
-    UndoLog = List[Tuple[str, Optional["_Kept"]]]
+    # (address file, where its predecessor waits): None if it had none, "" if it could not be kept
+    Done = List[Tuple[str, Optional[str]]]
 
-# how many unnamed files are open at a time, well below the usual limit of 1,024 descriptors
-_AT_A_TIME = 256
+_MOST_AT_A_TIME = 256
+_OTHER_DESCRIPTORS = 32
 # from here on one sync of the whole file system is quicker than one of each file, even if others have written much
 _MANY = 32
 
@@ -35,23 +40,30 @@ _MANY = 32
 def apply(store: Store, snapshot: Snapshot, add: Sequence[Addition], remove: Sequence[Reservation]) -> None:
     """Add (address, container id, ifname) and remove reservations; the caller holds the lock.
 
-    All files are written and synced before the first gets its name. Additions come before removals, so that a crash
-    leaves nobody without an address; an address that changes its owner is given over in place. Raises StoreError; what
-    had been done is undone in reverse, and what could not be is in ``store.warnings``.
+    Files are written and synced before they get their names. Additions come before removals, and an address that
+    changes its owner changes it in one step; so a crash leaves every file whole and no address of the batch free that
+    somebody is to have, but of two owners who swap one may hold nothing until the batch is run again.
+
+    Raises StoreError; what had been done is undone then, and what could not be is in ``store.warnings``.
     """
     if not add and not remove:
         return
-    removed = {one.name for one in remove}
-    undo: UndoLog = []
+    leaving = {one.name for one in remove}
+    done: Done = []
     try:
-        for start in range(0, len(add), _AT_A_TIME):
-            _add(store, snapshot, add[start : start + _AT_A_TIME], removed, undo)
-        for name in sorted(removed):
-            undo.append((name, _unlink(store, name)))
+        store.beside()  # sweeps what an interrupted batch left
+        step = _at_a_time()
+        for start in range(0, len(add), step):
+            _add(store, snapshot, add[start : start + step], leaving, done)
+        for name in sorted(leaving):
+            done.append((name, _take_away(store, name)))
         store.sync_directory()
     except BaseException as error:
-        _undo(store, undo, error)
+        _undo(store, done, error)
         raise
+    for _name, aside in done:
+        if aside:
+            store.beside().remove(aside)
     now = time.time()
     for one in remove:
         snapshot.discard(one.name)
@@ -59,24 +71,16 @@ def apply(store: Store, snapshot: Snapshot, add: Sequence[Addition], remove: Seq
         snapshot.add(Reservation(address, str(address), owner_key(container_id, ifname), now))
 
 
-class _Kept:
-    """A file as it was before it was removed, to the byte."""
-
-    def __init__(self, name: str, directory: int) -> None:
-        fd = os.open(name, READ_FLAGS, dir_fd=directory)
-        try:
-            self.content = os.read(fd, MAX_CONTENT)
-            self.found = os.fstat(fd)
-        finally:
-            os.close(fd)
-
-    def restore_attributes(self, fd: int) -> None:
-        os.fchmod(fd, stat.S_IMODE(self.found.st_mode))
-        os.fchown(fd, self.found.st_uid, self.found.st_gid)
-        os.utime(fd, ns=(self.found.st_atime_ns, self.found.st_mtime_ns))
+def _at_a_time() -> int:
+    """Return how many unnamed files may be open at a time."""
+    try:
+        limit = os.sysconf("SC_OPEN_MAX")
+    except (OSError, ValueError):
+        limit = _MOST_AT_A_TIME
+    return max(1, min(_MOST_AT_A_TIME, (limit - _OTHER_DESCRIPTORS) // 2))
 
 
-def _add(store: Store, snapshot: Snapshot, add: Sequence[Addition], removed: set[str], undo: UndoLog) -> None:
+def _add(store: Store, snapshot: Snapshot, add: Sequence[Addition], leaving: set[str], done: Done) -> None:
     files: list[tuple[str, NewFile]] = []
     name = ""
     try:
@@ -85,11 +89,12 @@ def _add(store: Store, snapshot: Snapshot, add: Sequence[Addition], removed: set
             files.append((name, store.new_file(owner_key(container_id, ifname))))
         _sync_files(store, [new for _name, new in files])
         for name, new in files:
-            if name in removed or snapshot.is_reclaimable(name):
-                undo.append((name, _unlink(store, name)))
-                removed.discard(name)
-            new.link(name)
-            undo.append((name, None))
+            if name in leaving or snapshot.is_reclaimable(name):
+                done.append((name, _replace(store, name, new)))
+                leaving.discard(name)
+            else:
+                new.link(name, store.directory)
+                done.append((name, None))
     except OSError as error:
         raise StoreError("open", f"{store.path}/{name}", error) from None
     finally:
@@ -97,30 +102,52 @@ def _add(store: Store, snapshot: Snapshot, add: Sequence[Addition], removed: set
             new.close()
 
 
-def _unlink(store: Store, name: str) -> _Kept:
-    try:
-        kept = _Kept(name, store.directory)
+def _replace(store: Store, name: str, new: NewFile) -> str:
+    """Put *new* in the place of an address file in one step; return where the old one waits."""
+    beside = store.beside()
+    if not beside.usable:
         os.unlink(name, dir_fd=store.directory)
+        new.link(name, store.directory)
+        return ""
+    aside, staged = beside.new_name(), beside.new_name()
+    os.link(name, aside, src_dir_fd=store.directory, dst_dir_fd=beside.parent, follow_symlinks=False)
+    try:
+        new.link(staged, beside.parent)
+        os.rename(staged, name, src_dir_fd=beside.parent, dst_dir_fd=store.directory)
+    except BaseException:
+        beside.remove(staged)
+        beside.remove(aside)
+        raise
+    return aside
+
+
+def _take_away(store: Store, name: str) -> str:
+    """Take an address file away; return where it waits."""
+    beside = store.beside()
+    try:
+        if not beside.usable:
+            os.unlink(name, dir_fd=store.directory)
+            return ""
+        if not stat.S_ISREG(os.lstat(name, dir_fd=store.directory).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        aside = beside.new_name()
+        os.rename(name, aside, src_dir_fd=store.directory, dst_dir_fd=beside.parent)
+        return aside
     except OSError as error:
         raise StoreError("remove", f"{store.path}/{name}", error, IO_FAILURE) from None
-    return kept
 
 
-def _undo(store: Store, undo: UndoLog, cause: BaseException) -> None:
-    for name, kept in reversed(undo):
+def _undo(store: Store, done: Done, cause: BaseException) -> None:
+    for name, aside in reversed(done):
         try:
-            if kept is None:
+            if aside is None:
                 os.unlink(name, dir_fd=store.directory)
-                continue
-            new = store.new_file(kept.content)
-            try:
-                kept.restore_attributes(new.fd)
-                os.fsync(new.fd)
-                new.link(name)
-            finally:
-                new.close()
+            elif aside:
+                os.rename(aside, name, src_dir_fd=store.beside().parent, dst_dir_fd=store.directory)
+            else:
+                store.warnings.append(f"{store.path}/{name} is gone: its directory is a mount point of its own")
         except OSError as error:
-            store.warnings.append(f"{store.path}/{name} could not be put back after an error ({cause}): {error}")
+            store.warnings.append(f"{store.path}/{name} is not as it was: {go_strerror(error)}")
     try:
         store.sync_directory()
     except StoreError as error:

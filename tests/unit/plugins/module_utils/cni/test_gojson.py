@@ -98,7 +98,7 @@ def test_the_json_package_is_loaded_only_for_a_fault():
         "assert 'json' not in sys.modules and 're' not in sys.modules\n"
         "try:\n    gojson.parse(b'{')\nexcept gojson.SyntaxFault:\n    print('fault')\n"
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code, ".dev"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code, ".dev"], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("fault\n", "")
 
 
@@ -110,3 +110,35 @@ def test_repeated_keys_are_found_at_every_depth():
 @given(JSON)
 def test_ordinary_values_make_the_tree_of_their_document(value):
     assert gojson.from_plain(value) == gojson.parse(json.dumps(value))
+
+
+@given(st.recursive(st.none(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab"), inner)))
+def test_the_depth_of_a_tree(value):
+    def measured(one):
+        parts = list(one.values()) if isinstance(one, dict) else one
+        return 1 + max([measured(part) for part in parts], default=0) if isinstance(one, (dict, list)) else 0
+
+    assert gojson.depth(gojson.from_plain(value)) == measured(value)
+
+
+@pytest.mark.parametrize("odd", [b"\xff", b"\\ud800", "\u00e9".encode(), b"\\udc00\\ud83d\\ude00"])
+def test_odd_characters_in_a_deep_document(odd):
+    deep = 400
+    tree = gojson.parse(b"[" * deep + b'"' + odd + b'"' + b"]" * deep)
+    assert gojson.depth(tree) == deep
+
+
+@given(
+    st.lists(
+        st.sampled_from(["\\", "\\\\", "\\ud83d", "\\uDE00", "\\u0041", "\\n", "x", "u", "\\ud8", "d83d"]), max_size=8
+    )
+)
+def test_escapes_are_read_as_the_standard_library_reads_them(pieces):
+    text = '"%s"' % "".join(pieces)
+    try:
+        wanted = json.loads(text)
+    except json.JSONDecodeError:
+        with pytest.raises(gojson.SyntaxFault):
+            gojson.parse(text)
+        return
+    assert gojson.parse(text) == "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in wanted)
