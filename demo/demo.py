@@ -184,7 +184,7 @@ def show(arguments: list[str]) -> list[str]:
 
     width = max(len(address) for address in held)
     return [
-        "plugins        %s  (%s)" % (os.path.relpath(BIN_DIR, ROOT), plugins),
+        "plugins        %s" % (plugins if not source else "%s  (%s)" % (os.path.relpath(BIN_DIR, ROOT), plugins)),
         "network        %s" % os.path.relpath(CONFLIST, ROOT),
         "reservations   %s" % os.path.relpath(NETWORK_DIR, ROOT),
         *("                 %-*s  %s" % (width, address, owner) for address, owner in held.items()),

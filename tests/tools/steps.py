@@ -293,15 +293,15 @@ def demo(_arguments: list[str]) -> None:
 
 
 def bench(arguments: list[str]) -> None:
-    """Each program of tests/bench by itself: it prints its figures and says when a target is missed."""
-    programs = arguments or sorted(glob.glob(os.path.join(ROOT, "tests", "bench", "bench_*.py")))
+    """Each program of tests/bench, with the arguments: it prints its figures and says when a target is missed."""
+    programs = sorted(glob.glob(os.path.join(ROOT, "tests", "bench", "bench_*.py")))
     if not programs:
         raise Failed("there are no programs in tests/bench")
     problem = packages.ensure(packages.GO_PLUGIN)
     if problem:
         print("not run: the comparisons with the Go plugin: %s" % problem)
     for program in programs:
-        call(base(), "python", program, limit_s=3600)
+        call(base(), "python", program, *arguments, limit_s=3600)
 
 
 def soak(arguments: list[str]) -> str:
