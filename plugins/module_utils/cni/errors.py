@@ -52,11 +52,14 @@ class ConfigError(CniError):
     """A fault in a network configuration.
 
     ``path`` names the place for people (``ipam.ranges[0][1].subnet``); plugins print only ``msg``, as Go does.
+    ``kind`` tells faults apart for which there is more to say, ``wanted`` is the value that would be right.
     """
 
-    def __init__(self, msg: str, path: str = "", code: int = INTERNAL) -> None:
+    def __init__(self, msg: str, path: str = "", code: int = INTERNAL, kind: str = "", wanted: str = "") -> None:
         super().__init__(code, msg)
         self.path = path
+        self.kind = kind
+        self.wanted = wanted
 
 
 def go_strerror(error: OSError) -> str:

@@ -166,7 +166,8 @@ def _range_sets(values: dict[str, Any], ipam: dict[str, Any], cni_version: str) 
             sets.append(RangeSet.from_values(one))
         except RangeFault as fault:
             where = fault.where.partition("]")[2] if path == "ipam" else fault.where
-            raise ConfigError("invalid range set %d: %s" % (index, fault), path + where) from None
+            msg = f"invalid range set {index}: {fault}"
+            raise ConfigError(msg, path + where, kind=fault.kind, wanted=fault.wanted) from None
     families = [one.family for one in sets]
     try:
         one_each = not versions.at_least(cni_version or versions.DEFAULT, "0.3.0")

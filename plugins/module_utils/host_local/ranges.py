@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 
 class RangeFault(ValueError):
-    """A rule of spec 2.4 is broken; ``str()`` is Go's text, ``where`` the place below the set (``[1].subnet``)."""
+    """A rule of spec 2.4 is broken; ``str()`` is Go's text, ``where`` the place below the set (``[1].subnet``).
 
-    def __init__(self, message: str, where: str = "") -> None:
+    ``kind`` and ``wanted`` are those of the ConfigError that it becomes.
+    """
+
+    def __init__(self, message: str, where: str = "", kind: str = "", wanted: str = "") -> None:
         super().__init__(message)
         self.where = where
+        self.kind = kind
+        self.wanted = wanted
 
 
 class Range:
@@ -48,6 +53,8 @@ class Range:
                 "Network has host bits set. For a subnet mask of length %d the network address is %s"
                 % (subnet.prefix, subnet.network),
                 ".subnet",
+                "host-bits",
+                f"{subnet.network}/{subnet.prefix}",
             )
         first = subnet.address.plus(1)
         given_end: Address | None = values.get("rangeEnd")
@@ -98,9 +105,9 @@ class RangeSet:
             try:
                 ranges.append(Range.from_values(one))
             except RangeFault as fault:
-                raise RangeFault(str(fault), "[%d]%s" % (index, fault.where)) from None
+                raise RangeFault(str(fault), f"[{index}]{fault.where}", fault.kind, fault.wanted) from None
             if ranges[index].start.bits != ranges[0].start.bits:
-                raise RangeFault("mixed address families", "[%d].subnet" % index)
+                raise RangeFault("mixed address families", f"[{index}].subnet", "mixed-families")
         for index, one_range in enumerate(ranges):
             for other in ranges[index + 1 :]:
                 if one_range.overlaps(other):

@@ -108,3 +108,20 @@ def test_arguments_come_before_the_ranges():
 def test_no_document():
     with pytest.raises(ConfigError, match="^unexpected end of JSON input$"):
         load_ipam_config(b"{")
+
+
+def test_faults_that_can_be_told_apart():
+    with pytest.raises(ConfigError) as caught:
+        load({"ranges": [[{"subnet": "10.0.0.0/8"}, {"subnet": "10.9.8.7/16"}]]})
+    assert (caught.value.kind, caught.value.wanted) == ("host-bits", "10.9.0.0/16")
+    with pytest.raises(ConfigError) as caught:
+        load({"ranges": [[{"subnet": "10.0.0.0/8"}, {"subnet": "fd00::/64"}]]})
+    assert (caught.value.kind, caught.value.path) == ("mixed-families", "ipam.ranges[0][1].subnet")
+
+
+def test_a_version_that_is_none():
+    ranges = {"ranges": [[{"subnet": "10.0.0.0/8"}], [{"subnet": "11.0.0.0/8"}]]}
+    with pytest.raises(ConfigError, match='^failed to convert major version part "latest"') as caught:
+        load_ipam_config({"name": "n", "cniVersion": "latest", "ipam": ranges})
+    assert (caught.value.path, caught.value.code) == ("cniVersion", 6)
+    assert len(load_ipam_config({"name": "n", "cniVersion": "0.3.0", "ipam": ranges}).sets) == 2
