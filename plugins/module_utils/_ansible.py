@@ -45,6 +45,16 @@ def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.
     module.exit_json(**dict({"changed": False}, **result))
 
 
+def warn_findings(module: AnsibleModule, findings: t.Iterable[t.Mapping[str, t.Any]]) -> None:
+    """Show findings of severity error and warning to who runs the play; the result has all of them.
+
+    A task that leaves the node without a usable network must not look like one that is content.
+    """
+    for one in findings:
+        if one["severity"] != "info":
+            module.warn("{where}: {text}; {hint} ({code})".format(**one))
+
+
 def os_error_text(exc: OSError) -> str:
     """One sentence for an OSError, naming the path or paths that it carries."""
     paths = [_text(path) for path in (exc.filename, exc.filename2) if path is not None]

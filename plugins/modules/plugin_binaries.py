@@ -236,9 +236,7 @@ def main():
             result = binaries.install(required=params["required"] or [], **options)
         else:
             result = binaries.remove(**options)
-        for item in result["findings"]:
-            if item["severity"] != "info":
-                module.warn("{where} {text} ({code})".format(**item))
+        _ansible.warn_findings(module, result["findings"])
         if not module._diff:
             del result["diff"]
         return result

@@ -73,3 +73,17 @@ def test_diff():
         "before_header": "/d",
         "after_header": "/d",
     }
+
+
+def test_findings_are_warnings_unless_they_are_for_information():
+    def found(severity):
+        return dict(code="X1", severity=severity, where="/x", text="a " + severity, hint="mend it", go="fails")
+
+    class Module:
+        def __init__(self):
+            self.warnings = []
+            self.warn = self.warnings.append
+
+    module = Module()
+    _ansible.warn_findings(module, [found("error"), found("warning"), found("info")])
+    assert module.warnings == ["/x: a error; mend it (X1)", "/x: a warning; mend it (X1)"]
