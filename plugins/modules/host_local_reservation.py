@@ -336,7 +336,7 @@ def reserve(module):
     for warning in done.warnings:
         module.warn(warning)
     if module._diff and done.result["changed"]:
-        done.result["diff"] = _ansible.diff(done.before, done.after, done.path)
+        done.result["diff"] = _ansible.diff(*done.difference(), done.path)
     return done.result
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
@@ -35,10 +36,12 @@ def run_batch(
     the lock, in which the plan is carried out, whole or not at all.
 
     :param lock_timeout: seconds to wait for the lock, in all
-    :raises NodenetError: the batch is refused, or the directory or its lock cannot be used
+    :raises NodenetError: the batch is refused, or the directory or its lock cannot be used; it also tells what could
+        not be put back after an error
     """
     path = network_dir(data_dir, network)
     deadline = time.monotonic() + lock_timeout
+    said: list[str] = []
     try:
         with Store(data_dir, network, create=False) as store, store.lock(lock_timeout):
             plan = decide(store.snapshot())
@@ -47,19 +50,21 @@ def run_batch(
         if check_mode:
             _expect_writable(path)
             return plan, store.warnings
-        return _carry_out(data_dir, network, decide, deadline)
+        store = Store(data_dir, network)
+        said = store.warnings
+        return _carry_out(store, decide, deadline, lock_timeout), store.warnings
     except (StoreError, lock.LockTimeout) as error:
-        raise NodenetError(f"Cannot change reservations of network {network} in {path}: {error}", path=path) from None
+        reasons = "; ".join([str(error), *said])
+        raise NodenetError(
+            f"Cannot change reservations of network {network} in {path}: {reasons}", where=path
+        ) from None
 
 
-def _carry_out(
-    data_dir: str, network: str, decide: Callable[[Snapshot], Plan], deadline: float
-) -> tuple[Plan, list[str]]:
+def _carry_out(store: Store, decide: Callable[[Snapshot], Plan], deadline: float, lock_timeout: float) -> Plan:
     from . import transaction  # most runs, and all in check mode, change nothing
 
-    store = Store(data_dir, network)
     try:
-        with store, store.lock(max(deadline - time.monotonic(), 0.0)):
+        with store, store.lock(max(deadline - time.monotonic(), 0.0), asked=lock_timeout):
             try:
                 snapshot = store.snapshot()
                 plan = decide(snapshot)
@@ -70,14 +75,18 @@ def _carry_out(
     except BaseException:
         store.discard()
         raise
-    return plan, store.warnings
+    return plan
 
 
 def _expect_writable(path: str) -> None:
     """Let check mode fail where the real run would: the nearest existing directory cannot be written to."""
+    operation = "open"
     while not os.path.lexists(path):
-        path = os.path.dirname(path) or "."
-    if not os.access(path, os.W_OK | os.X_OK):
-        read_only = os.statvfs(path).f_flag & os.ST_RDONLY
-        reason = "the file system is read-only" if read_only else "no permission to write"
-        raise NodenetError(f"Cannot change reservations in {path}: {reason}", path=path)
+        operation, path = "mkdir", os.path.dirname(path) or "."
+    fault = 0
+    if not os.path.isdir(path):
+        operation, fault = "mkdir", errno.EEXIST  # a link that points nowhere
+    elif not os.access(path, os.W_OK | os.X_OK):
+        fault = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
+    if fault:
+        raise StoreError(operation, path, OSError(fault, os.strerror(fault)))

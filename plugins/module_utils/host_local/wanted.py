@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The wanted state of a batch of reservations: reading and judging what a user wrote, before any file is opened."""
+"""The wanted state of a batch of reservations: reading and judging what a user wrote, before any file is opened.
+
+It is the reader of the option ``reservations`` and speaks in its words.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def read_batch(items: Iterable[Mapping[str, Any]], network: str) -> list[Wanted]
             raise NodenetError(f"Cannot {verb} {who}: the reservation for interface {wanted.ifname} is listed twice")
         keys.add(wanted.key)
         if item.get("addresses") is not None:
-            wanted.addresses = _addresses(item["addresses"], verb, who)
+            wanted.addresses = _addresses(item["addresses"], present, verb, who)
         for address in wanted.addresses or () if present else ():
             other = holders.setdefault(address, wanted)
             if other is not wanted:
@@ -103,8 +106,8 @@ def _container_id(item: Mapping[str, Any], verb: str, network: str) -> str:
     return str(container_id)
 
 
-def _addresses(texts: Iterable[object], verb: str, who: str) -> list[Address]:
-    addresses: list[Address] = []
+def _addresses(texts: Iterable[object], present: bool, verb: str, who: str) -> list[Address]:
+    addresses: dict[Address, None] = {}
     for text in texts:
         try:
             address = parse_address(str(text))
@@ -114,10 +117,8 @@ def _addresses(texts: Iterable[object], verb: str, who: str) -> list[Address]:
             ) from None
         if address in addresses:
             raise NodenetError(f"Cannot {verb} {who}: address {address} is listed twice")
-        addresses.append(address)
+        addresses[address] = None
     if not addresses:
-        raise NodenetError(
-            f"Cannot {verb} {who}: the list of addresses is empty; leave it out for the lowest free address,"
-            " or write 'state: absent' to release"
-        )
-    return addresses
+        advice = "for the lowest free address, or write 'state: absent' to release" if present else "to release all"
+        raise NodenetError(f"Cannot {verb} {who}: the list of addresses is empty; leave it out {advice}")
+    return list(addresses)

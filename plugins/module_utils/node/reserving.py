@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from ..cni.errors import NodenetError
 from ..host_local import batch, reservations
+from ..host_local.lock import check_timeout
+from ..host_local.outcome import outcome
 from ..host_local.wanted import read_batch
 from . import targets
 
@@ -20,13 +22,19 @@ if TYPE_CHECKING:
 
 
 class Outcome:
-    """What became of the task: ``result`` for the user, text lines ``before`` and ``after``, ``path``, ``warnings``."""
+    """What became of the task: ``result`` for the user, the network's directory ``path``, ``warnings``."""
 
     def __init__(self, result: dict[str, Any], plan: Plan, path: str, warnings: list[str]) -> None:
         self.result = result
-        self.before, self.after = reservations.lines(plan)
+        self._plan = plan
         self.path = path
         self.warnings = warnings
+
+    def difference(self) -> tuple[list[str], list[str]]:
+        """Return the files that the task concerns, before and after, one text line each."""
+        from ..host_local.difference import lines
+
+        return lines(self._plan)
 
 
 def reserve(options: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -37,6 +45,7 @@ def reserve(options: Mapping[str, Any], check_mode: bool) -> Outcome:
     name = targets.label(options)
     if options["purge_prefix"] is not None and not options["purge"]:
         raise NodenetError(f"Cannot change reservations of network {name}: purge_prefix needs purge=true")
+    lock_timeout = check_timeout(options["lock_timeout"], "lock_timeout")
     wanted = read_batch(options["reservations"], name)
     only_releases = not any(one.present for one in wanted)
     target = targets.find(options, only_releases and not options["purge"])
@@ -50,9 +59,9 @@ def reserve(options: Mapping[str, Any], check_mode: bool) -> Outcome:
         now = snapshot.now
         return reservations.make_plan(snapshot, sets, wanted, place, purge, options["on_conflict"] == "keep")
 
-    plan, warnings = batch.run_batch(target.data_dir, target.name, decide, check_mode, options["lock_timeout"])
+    plan, warnings = batch.run_batch(target.data_dir, target.name, decide, check_mode, lock_timeout)
     facts = target.facts + plan.facts
-    result = reservations.outcome(plan, sets, now)
+    result = outcome(plan, sets, now)
     result.update(network=target.name, data_dir=target.data_dir, findings=_findings(facts) if facts else [])
     return Outcome(result, plan, target.path, warnings)
 

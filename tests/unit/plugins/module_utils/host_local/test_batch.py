@@ -15,9 +15,11 @@ import time
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.batch import run_batch
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.config import load_ipam_config
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.reservations import make_plan
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.store import Store
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.wanted import read_batch
 
 SETS = load_ipam_config(
@@ -159,6 +161,25 @@ def test_a_held_lock_is_named_with_its_holder(tmp_path, check_mode):
     assert run(tmp_path, [{"owner": "a"}]).changed
 
 
+def test_the_time_out_named_is_the_one_asked_for(tmp_path):
+    """Also when the first look, which takes no lock if there is none, has used up a part of it."""
+    (tmp_path / "lan").mkdir()
+    holders = []
+
+    def decide(snapshot):
+        if not holders:
+            (tmp_path / "lan" / "lock").write_bytes(b"")
+            holders.append(held_lock(tmp_path))
+        return make_plan(snapshot, SETS, read_batch([{"owner": "a"}], "lan"), "network lan")
+
+    try:
+        with pytest.raises(NodenetError, match=r"within 0\.75 s: process \d+"):
+            run_batch(str(tmp_path), "lan", decide, False, 0.75)
+    finally:
+        for process in holders:
+            process.communicate()
+
+
 def test_readers_do_not_wait_for_each_other(tmp_path):
     run(tmp_path, [{"owner": "a"}])
     with open(str(tmp_path / "lan" / "lock")) as stream:
@@ -178,6 +199,48 @@ def test_a_file_where_a_directory_should_be(tmp_path, where, check_mode):
     assert str(caught.value).startswith(f"Cannot change reservations of network lan in {tmp_path}/data/lan: ")
     assert "not a directory" in str(caught.value)
     assert tree(tmp_path) == before
+
+
+def link_to_nowhere(path):
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(path.parent / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("path", "make", "words"),
+    [
+        ("data", link_to_nowhere, "mkdir {}: file exists"),
+        ("data/lan", link_to_nowhere, "mkdir {}: file exists"),
+        ("data/lan/lock", lambda path: path.mkdir(parents=True), "is a directory"),
+    ],
+)
+def test_check_mode_says_what_the_real_run_says(tmp_path, path, make, words):
+    make(tmp_path / path)
+    before = tree(tmp_path)
+    texts = set()
+    for check_mode in (True, False):
+        with pytest.raises(NodenetError) as caught:
+            run(tmp_path / "data", [{"owner": "a"}], check_mode=check_mode)
+        texts.add(str(caught.value))
+        assert tree(tmp_path) == before
+    expected = f"Cannot change reservations of network lan in {tmp_path}/data/lan: "
+    assert texts == {expected + words.format(tmp_path / path)}
+
+
+def test_an_odd_name_is_put_right_so_that_the_address_is_taken(tmp_path):
+    """Only the canonical name keeps the plugins from handing the address out again."""
+    address = parse_address("10.1.0.5")
+    (tmp_path / "lan").mkdir()
+    (tmp_path / "lan" / "::ffff:10.1.0.5").write_bytes(b"static.a\r\neth0")
+    with Store(str(tmp_path), "lan") as store, store.lock(5):
+        assert not store.snapshot().is_taken(address)
+    assert run(tmp_path, [{"owner": "a", "addresses": ["10.1.0.5"]}]).changed
+    assert sorted(os.listdir(str(tmp_path / "lan"))) == ["10.1.0.5", "lock"]
+    with Store(str(tmp_path), "lan") as store, store.lock(5):
+        snapshot = store.snapshot()
+        assert snapshot.is_taken(address)
+        assert not store.reserve(snapshot, address, "abc", "eth0")
+    assert not run(tmp_path, [{"owner": "a", "addresses": ["10.1.0.5"]}]).changed
 
 
 @pytest.fixture
@@ -230,3 +293,33 @@ def test_full_file_system(mounted, exists, options):
     assert "no space left on device" in str(caught.value)
     assert tree(place).keys() == names
     assert tree(place).get(f"{place}/lan/10.1.0.2") == held
+
+
+def test_what_could_not_be_put_back_is_said(mounted, tmp_path):
+    """Files of a directory that is a mount point of its own cannot wait elsewhere while the batch is under way."""
+    place = mounted("size=1m")
+    (tmp_path / "data").mkdir()
+    run(tmp_path / "data", [{"owner": "a", "addresses": ["10.1.0.5"]}])
+    directory = tmp_path / "data" / "lan"
+    subprocess.run(["mount", "--bind", str(place), str(directory)], check=True)
+    try:
+        run(tmp_path / "data", [{"owner": "a", "addresses": ["10.1.0.5"]}])
+        looks = []
+
+        def decide(snapshot):
+            items = [{"owner": "a", "addresses": ["10.1.0.6"]}, {"owner": "b", "addresses": ["10.1.0.5"]}]
+            items.append({"owner": "c", "addresses": ["10.1.0.9"]})
+            looks.append(snapshot)
+            if len(looks) == 2:
+                (directory / "10.1.0.9").mkdir()  # by somebody who does not care for the lock
+            return make_plan(snapshot, SETS, read_batch(items, "lan"), "network lan")
+
+        with pytest.raises(NodenetError) as caught:
+            run_batch(str(tmp_path / "data"), "lan", decide, False, 5.0)
+    finally:
+        subprocess.run(["umount", str(directory)], check=True)
+    assert str(caught.value) == (
+        f"Cannot change reservations of network lan in {directory}: open {directory}/10.1.0.9: file exists; "
+        f"{directory}/10.1.0.5 is gone: its directory is a mount point of its own"
+    )
+    assert caught.value.facts == {"where": str(directory)}

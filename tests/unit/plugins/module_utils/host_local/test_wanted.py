@@ -47,7 +47,11 @@ def test_owner_of_241_characters_is_the_longest():
         ([{"ifname": "eth0"}], "needs either owner or container_id"),
         ([{"owner": "a"}, {"owner": "a"}], "for interface eth0 is listed twice"),
         ([{"owner": "a"}, {"owner": "a", "state": "absent"}], "for interface eth0 is listed twice"),
-        ([{"owner": "a", "addresses": []}], "the list of addresses is empty"),
+        ([{"owner": "a", "addresses": []}], "or write 'state: absent' to release"),
+        (
+            [{"owner": "a", "addresses": [], "state": "absent"}],
+            "list of addresses is empty; leave it out to release all",
+        ),
         ([{"owner": "a", "addresses": ["192.0.2.50/24"]}], "'192.0.2.50/24' is not an IP address"),
         ([{"owner": "a", "addresses": ["192.0.2.050"]}], "is not an IP address"),
         ([{"owner": "a", "addresses": ["192.0.2.5", "::ffff:192.0.2.5"]}], "address 192.0.2.5 is listed twice"),

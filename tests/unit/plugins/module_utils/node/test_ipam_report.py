@@ -76,7 +76,7 @@ def test_what_is_reserved_is_reported(node):
     options.update(on_conflict="fail", lock_timeout=5.0, reservations=[{"owner": "vip", "addresses": ["10.0.0.9"]}])
     done = reserve(options, check_mode=False)
     assert done.result["changed"]
-    assert done.after == ["10.0.0.9 static.vip eth0"]
+    assert done.difference() == ([], ["10.0.0.9 static.vip eth0"])
     (network,) = look(node, names=["lan"])["networks"]
     assert [(one["address"], one["owner"]) for one in network["reservations"]] == [
         ("10.0.0.2", None),
