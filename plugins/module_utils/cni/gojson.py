@@ -77,7 +77,7 @@ def parse(data: bytes | str) -> Any:
     # surrogateescape gives one code point for each bad byte, like Go; errors="replace" may merge several of them
     text = data.decode("utf-8", "surrogateescape") if isinstance(data, bytes) else data
     if not text.isascii():
-        text = _without_surrogates(text)
+        text = without_surrogates(text)
     if "\\ud" in text or "\\uD" in text:
         text = _without_unpaired_escapes(text)
     tree, end = _scan_from(text, _skip_space(text, 0))
@@ -122,7 +122,8 @@ def _syntax_fault(text: str, offset: int) -> SyntaxFault:
     return SyntaxFault("invalid character %s" % _quoted(text[offset]), offset)
 
 
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
+    """Return *text* with each unpaired surrogate, which may stand for a bad byte, replaced by U+FFFD."""
     try:
         text.encode()
         return text

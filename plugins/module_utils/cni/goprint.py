@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .gojson import Number
+from .gojson import Number, without_surrogates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ _ESCAPES = {
 }
 _ESCAPE_TABLE = {ord(char): text for char, text in _ESCAPES.items()}
 _ESCAPE_TABLE.update({code: "\\u%04x" % code for code in range(0x20) if chr(code) not in _ESCAPES})
-_ESCAPE_TABLE.update({code: "\ufffd" for code in range(0xD800, 0xE000)})
 
 
 def quote(text: str) -> str:
     """Return a string literal as Go prints it."""
+    if not text.isascii():
+        text = without_surrogates(text)
     return '"' + text.translate(_ESCAPE_TABLE) + '"'
 
 

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import os
+import posix
 import time
 
-from . import gojson, goprint, goshape, versions
+from . import gojson, goprint, goshape, paths, versions
 from .errors import (
     DECODING_FAILURE,
     INTERNAL,
@@ -91,7 +91,7 @@ def run(
     except NodenetError as error:
         return Outcome(1, goprint.dumps(CniError(INTERNAL, str(error)).document()), _log_text(call))
     except OSError as error:
-        place = f" {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
+        place = f" {error.filename}" if isinstance(error.filename, str) else ""
         document = CniError(IO_FAILURE, f"cannot use{place}: {go_strerror(error)}").document()
         return Outcome(1, goprint.dumps(document), _log_text(call))
 
@@ -152,9 +152,9 @@ def check_netns(call: Call) -> None:
     if call.environ.get("CNI_NETNS_OVERRIDE", "").lower() in ("1", "true"):
         return
     try:
-        given = os.stat(call.netns)
-        own = os.stat("/proc/self/ns/net")
+        given = posix.stat(call.netns)
+        own = posix.stat("/proc/self/ns/net")
     except (OSError, ValueError):
         return
-    if os.path.samestat(given, own):
+    if paths.same_file(given, own):
         raise CniError(INVALID_NETNS, "plugin's netns and netns from CNI_NETNS should not be the same")

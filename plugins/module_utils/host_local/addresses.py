@@ -12,8 +12,8 @@ from __future__ import annotations
 
 _DIGITS = frozenset("0123456789")
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
-# every spelling of an octet: looking it up is quicker than judging it
-_OCTETS = {str(octet): octet for octet in range(256)}
+# the spellings of octets met so far: looking one up is quicker than judging it
+_OCTETS: dict[str, int] = {}
 
 
 class Address:
@@ -169,11 +169,22 @@ def _parse(text: str) -> Address | None:
 
 
 def _parse4(text: str) -> int | None:
+    parts = text.split(".")
     try:
-        first, second, third, fourth = text.split(".")
+        first, second, third, fourth = parts
         return _OCTETS[first] << 24 | _OCTETS[second] << 16 | _OCTETS[third] << 8 | _OCTETS[fourth]
-    except (KeyError, ValueError):
+    except ValueError:
         return None
+    except KeyError:
+        return _parse4(text) if all(_learn(part) for part in parts) else None
+
+
+def _learn(part: str) -> bool:
+    """Add a spelling to those known, if it is one: a decimal number up to 255 without leading zeros."""
+    if not 1 <= len(part) <= 3 or not _DIGITS.issuperset(part) or (part[0] == "0" and len(part) > 1) or int(part) > 255:
+        return False
+    _OCTETS[part] = int(part)
+    return True
 
 
 def _parse6(text: str) -> int | None:

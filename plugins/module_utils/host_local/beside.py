@@ -10,7 +10,7 @@ swept by the next call that comes here under the network's lock.
 
 from __future__ import annotations
 
-import os
+import posix
 
 # "~" cannot stand in a network name, so no network's leftovers look like another one's
 _PREFIX = ".nodenet-{network}~"
@@ -23,30 +23,30 @@ class Beside:
     """
 
     def __init__(self, directory: int, network: str) -> None:
-        self.parent = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
-        self.usable = os.fstat(self.parent).st_dev == os.fstat(directory).st_dev
+        self.parent = posix.open("..", posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC, dir_fd=directory)
+        self.usable = posix.fstat(self.parent).st_dev == posix.fstat(directory).st_dev
         self._prefix = _PREFIX.format(network=network)
         self._count = 0
         if self.usable:
             self._sweep()
 
     def _sweep(self) -> None:
-        for name in os.listdir(self.parent):
+        for name in posix.listdir(self.parent):
             if name.startswith(self._prefix):
                 self.remove(name)
 
     def new_name(self) -> str:
         """Return a name that nothing has."""
         self._count += 1
-        return f"{self._prefix}{os.getpid()}.{self._count}"
+        return f"{self._prefix}{posix.getpid()}.{self._count}"
 
     def remove(self, name: str) -> None:
         """Remove a file, if that can be done: one that stays is swept later."""
         try:
-            os.unlink(name, dir_fd=self.parent)
+            posix.unlink(name, dir_fd=self.parent)
         except OSError:
             pass
 
     def close(self) -> None:
         """Close the descriptor."""
-        os.close(self.parent)
+        posix.close(self.parent)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..cni import gojson, goshape, versions
 from ..cni.errors import CniError, ConfigError
 from .addresses import parse_address, parse_address_or_cidr, parse_cidr
+from .layout import DEFAULT_DATA_DIR
 from .ranges import RangeFault, RangeSet
 
 TYPE_CHECKING = False
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .addresses import Address
-
-DEFAULT_DATA_DIR = "/var/lib/cni/networks"
 
 
 def _optional_address(text: str) -> Address | None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import _signal
 import errno
 import fcntl
-import os
-import stat
+import posix
 import time
+from _stat import S_ISDIR
 
+from ..cni import paths
 from ..cni.errors import TRY_AGAIN_LATER, CniError, NodenetError
-from .snapshot import LOCK_NAME
+from .layout import LOCK_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
+
+    from ..cni.skel import Call
 
 DEFAULT_TIMEOUT = 60.0
 _RING_AGAIN = 0.05
@@ -87,17 +90,17 @@ def acquire(directory: int, path: str, timeout: float, asked: float, create: boo
     which *timeout* is left. Raises OSError, or LockTimeout (code 11).
     """
     deadline = time.monotonic() + timeout
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+    flags = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK | (posix.O_CREAT if create else 0)
     while True:
         try:
-            fd = os.open(LOCK_NAME, flags, 0o750, dir_fd=directory)
+            fd = posix.open(LOCK_NAME, flags, 0o750, dir_fd=directory)
         except FileNotFoundError:
             if create:
                 raise
             return None
         try:
-            if stat.S_ISDIR(os.fstat(fd).st_mode):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if S_ISDIR(posix.fstat(fd).st_mode):
+                raise IsADirectoryError(errno.EISDIR, posix.strerror(errno.EISDIR))
             operation = fcntl.LOCK_EX if create else fcntl.LOCK_SH
             if not flock(fd, operation, deadline - time.monotonic()):
                 holder = _holder(fd)
@@ -108,23 +111,23 @@ def acquire(directory: int, path: str, timeout: float, asked: float, create: boo
             if _is_still_there(fd, directory):
                 return fd
         except BaseException:
-            os.close(fd)
+            posix.close(fd)
             raise
         # somebody removed or replaced the file while we waited: what we hold locks nobody out
-        os.close(fd)
+        posix.close(fd)
 
 
 def _is_still_there(fd: int, directory: int) -> bool:
     try:
-        return os.path.samestat(os.stat(LOCK_NAME, dir_fd=directory), os.fstat(fd))
+        return paths.same_file(posix.stat(LOCK_NAME, dir_fd=directory), posix.fstat(fd))
     except FileNotFoundError:
         return False
 
 
 def _holder(fd: int) -> str:
     """Name the process that holds the lock, if the kernel says so."""
-    found = os.fstat(fd)
-    wanted = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    found = posix.fstat(fd)
+    wanted = f"{posix.major(found.st_dev):02x}:{posix.minor(found.st_dev):02x}:{found.st_ino}"
     try:
         with open("/proc/locks", encoding="ascii", errors="replace") as lines:
             for line in lines:
@@ -152,6 +155,11 @@ def timeout_from_environment(value: str | None) -> float:
         return check_timeout(float(value), "CNI_LOCK_TIMEOUT")
     except ValueError:
         raise _no_timeout(value, "CNI_LOCK_TIMEOUT") from None
+
+
+def call_timeout(call: Call) -> float:
+    """Return the seconds that a call of the plugin waits for the lock."""
+    return timeout_from_environment(call.environ.get("CNI_LOCK_TIMEOUT"))
 
 
 def check_timeout(seconds: float, what: str) -> float:

@@ -12,7 +12,9 @@ directory.
 from __future__ import annotations
 
 import errno
-import os
+import posix
+
+from ..cni import paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,14 +36,14 @@ class NewFile:
     def link(self, name: str, directory: int) -> None:
         """Give the file a name in an open directory. Raises FileExistsError if there is one."""
         if self._beside is None:
-            os.link(f"/proc/self/fd/{self.fd}", name, dst_dir_fd=directory, follow_symlinks=True)
+            posix.link(f"/proc/self/fd/{self.fd}", name, dst_dir_fd=directory, follow_symlinks=True)
         else:
             parent = self._beside.parent
-            os.link(self._temporary, name, src_dir_fd=parent, dst_dir_fd=directory, follow_symlinks=False)
+            posix.link(self._temporary, name, src_dir_fd=parent, dst_dir_fd=directory, follow_symlinks=False)
 
     def close(self) -> None:
         """Forget the file unless it has been linked."""
-        os.close(self.fd)
+        posix.close(self.fd)
         if self._beside is not None:
             self._beside.remove(self._temporary)
 
@@ -55,7 +57,7 @@ def create(directory: int, content: bytes, beside: Callable[[], Beside]) -> NewF
     try:
         view = memoryview(content)
         while view:
-            view = view[os.write(new.fd, view) :]
+            view = view[posix.write(new.fd, view) :]
     except BaseException:
         new.close()
         raise
@@ -64,13 +66,13 @@ def create(directory: int, content: bytes, beside: Callable[[], Beside]) -> NewF
 
 def _unnamed(directory: int) -> NewFile | None:
     try:
-        fd = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=directory)
+        fd = posix.open(".", posix.O_TMPFILE | posix.O_WRONLY | posix.O_CLOEXEC, 0o600, dir_fd=directory)
     except OSError as error:
         if error.errno in _NO_TMPFILE:
             return None
         raise
-    if not os.path.lexists(f"/proc/self/fd/{fd}"):  # no /proc, no way to link it
-        os.close(fd)
+    if not paths.exists(f"/proc/self/fd/{fd}"):  # no /proc, no way to link it
+        posix.close(fd)
         return None
     return NewFile(fd)
 
@@ -79,5 +81,5 @@ def _beside(beside: Beside) -> NewFile:
     if not beside.usable:
         raise OSError(errno.EXDEV, "the file system has no unnamed files and the directory is a mount point")
     temporary = beside.new_name()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return NewFile(os.open(temporary, flags, 0o600, dir_fd=beside.parent), beside, temporary)
+    flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_NOFOLLOW | posix.O_CLOEXEC
+    return NewFile(posix.open(temporary, flags, 0o600, dir_fd=beside.parent), beside, temporary)

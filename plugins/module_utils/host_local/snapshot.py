@@ -13,8 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Mapping
 
-LOCK_NAME = "lock"
-LAST_RESERVED_PREFIX = "last_reserved_ip."
 STATIC_PREFIX = "static."
 # an address file without content that is older than this was left by a crash, not by an ADD at work (H18)
 EMPTY_GRACE = 60.0

@@ -14,30 +14,28 @@ Go plugins work on the same directory at the same time.
 from __future__ import annotations
 
 import errno
-import os
-import stat
+import posix
 import time
+from _stat import S_ISDIR, S_ISREG
 
+from ..cni import paths
 from ..cni.errors import INTERNAL, IO_FAILURE, CniError, go_strerror
-from . import lock, newfile
+from . import lock
 from .addresses import Address, parse_address
-from .beside import Beside
-from .snapshot import LAST_RESERVED_PREFIX, LOCK_NAME, Reservation, Snapshot, owner_key, strip_space
+from .layout import LAST_RESERVED_PREFIX, LOCK_NAME, network_dir
+from .snapshot import Reservation, Snapshot, owner_key, strip_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Sequence
 
+    from .beside import Beside
+    from .newfile import NewFile
+
 NAME_CHARS = "0123456789abcdefABCDEF.:"
-_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_READ_FLAGS = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK
 _MAX_CONTENT = 1 << 20
 _REOPEN_LIMIT = 10
-
-
-def network_dir(data_dir: str, network: str) -> str:
-    """Return the directory of *network*, lexically clean as Go's filepath.Join makes it."""
-    path = os.path.normpath(os.path.join(data_dir, network))
-    return path[1:] if path.startswith("//") else path
 
 
 class StoreError(CniError):
@@ -68,19 +66,19 @@ class Store:
 
     def __enter__(self) -> Store:
         if "\0" in self.path:
-            raise StoreError("mkdir", self.path, OSError(errno.EINVAL, os.strerror(errno.EINVAL)))
+            raise StoreError("mkdir", self.path, OSError(errno.EINVAL, posix.strerror(errno.EINVAL)))
         self._open()
         return self
 
     def _open(self) -> None:
         if self.create:
             _make_directories(self.path, self._made)
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        flags = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC
         try:
             try:
-                self.directory = os.open(self.path, flags if self.create else flags | os.O_NOATIME)
+                self.directory = posix.open(self.path, flags if self.create else flags | posix.O_NOATIME)
             except PermissionError:  # O_NOATIME is for owners
-                self.directory = os.open(self.path, flags)
+                self.directory = posix.open(self.path, flags)
         except FileNotFoundError as error:
             if self.create:
                 raise StoreError("open", self.path, error) from None
@@ -92,7 +90,7 @@ class Store:
             self._beside.close()
             self._beside = None
         if self.directory >= 0:
-            os.close(self.directory)
+            posix.close(self.directory)
             self.directory = -1
 
     @property
@@ -114,10 +112,10 @@ class Store:
         for the lock then finds itself in a directory that is gone and in which no file can be made.
         """
         try:
-            if self.exists and self.path in self._made and os.listdir(self.directory) == [LOCK_NAME]:
-                os.unlink(LOCK_NAME, dir_fd=self.directory)
+            if self.exists and self.path in self._made and posix.listdir(self.directory) == [LOCK_NAME]:
+                posix.unlink(LOCK_NAME, dir_fd=self.directory)
             while self._made:
-                os.rmdir(self._made.pop())
+                posix.rmdir(self._made.pop())
         except OSError:
             pass
 
@@ -131,13 +129,13 @@ class Store:
                 return lock.acquire(self.directory, self.path, left, asked, self.create)
             except FileNotFoundError:
                 # somebody removed the directory after we opened it
-                os.close(self.directory)
+                posix.close(self.directory)
                 self.directory = -1
                 self._open()
             except OSError as error:
                 # Go names neither the operation nor the file [vector disk-lock-is-dir]
                 raise StoreError("", f"{self.path}/{LOCK_NAME}", error) from None
-        raise StoreError("open", self.path, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
+        raise StoreError("open", self.path, OSError(errno.ENOENT, posix.strerror(errno.ENOENT)))
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -153,7 +151,7 @@ class Store:
         directories: set[str] = set()
         candidates: list[str] = []
         try:
-            with os.scandir(self.directory) as entries:
+            with posix.scandir(self.directory) as entries:
                 for entry in entries:
                     name = entry.name
                     names.add(name)
@@ -190,19 +188,19 @@ class Store:
             return ""
         name = f"{LAST_RESERVED_PREFIX}{index}"
         try:
-            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self.directory)
+            fd = posix.open(name, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK, dir_fd=self.directory)
         except FileNotFoundError:
             return ""
         except OSError as error:
             self.warnings.append(f"Error retrieving last reserved ip: open {self.path}/{name}: {go_strerror(error)}")
             return ""
         try:
-            return os.read(fd, 256).decode("utf-8", "replace")
+            return posix.read(fd, 256).decode("utf-8", "replace")
         except OSError as error:
             self.warnings.append(f"Error retrieving last reserved ip: read {self.path}/{name}: {go_strerror(error)}")
             return ""
         finally:
-            os.close(fd)
+            posix.close(fd)
 
     # --- writing --------------------------------------------------------------------------------------------------
 
@@ -216,9 +214,9 @@ class Store:
         try:
             new = self.new_file(content)
             try:
-                os.fsync(new.fd)
+                posix.fsync(new.fd)
                 if name in snapshot.names and snapshot.is_reclaimable(name):
-                    os.unlink(name, dir_fd=self.directory)
+                    posix.unlink(name, dir_fd=self.directory)
                     snapshot.discard(name)
                 new.link(name, self.directory)
             finally:
@@ -234,24 +232,24 @@ class Store:
     def _sync_link(self, name: str) -> None:
         """Make a new name last; an address that might not outlive a power cut is not handed out."""
         try:
-            os.fsync(self.directory)
+            posix.fsync(self.directory)
         except OSError:
-            os.unlink(name, dir_fd=self.directory)
+            posix.unlink(name, dir_fd=self.directory)
             raise
 
     def set_last_reserved(self, index: int, address: Address) -> None:
         """Note where the round robin of set *index* stands. It is a hint: a failure is only warned of (H2)."""
         name = f"{LAST_RESERVED_PREFIX}{index}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NONBLOCK
         content = str(address).encode()
         try:
-            fd = os.open(name, flags, 0o600, dir_fd=self.directory)
+            fd = posix.open(name, flags, 0o600, dir_fd=self.directory)
             try:
                 # cut after writing: a crash in between leaves a wrong hint at worst, never an empty one
-                os.write(fd, content)
-                os.ftruncate(fd, len(content))
+                posix.write(fd, content)
+                posix.ftruncate(fd, len(content))
             finally:
-                os.close(fd)
+                posix.close(fd)
         except OSError as error:
             self.warnings.append(f"Error writing last reserved ip: open {self.path}/{name}: {go_strerror(error)}")
 
@@ -261,7 +259,7 @@ class Store:
         fault: StoreError | None = None
         for one in reservations:
             try:
-                os.unlink(one.name, dir_fd=self.directory)
+                posix.unlink(one.name, dir_fd=self.directory)
             except FileNotFoundError:
                 pass
             except OSError as error:
@@ -276,17 +274,21 @@ class Store:
     def sync_directory(self) -> None:
         """Make the names in the directory last. Raises StoreError (code 5)."""
         try:
-            os.fsync(self.directory)
+            posix.fsync(self.directory)
         except OSError as error:
             raise StoreError("fsync", self.path, error, IO_FAILURE) from None
 
-    def new_file(self, content: bytes) -> newfile.NewFile:
+    def new_file(self, content: bytes) -> NewFile:
         """Write a file that has no name in the directory yet, to be synced, linked and closed."""
+        from . import newfile
+
         return newfile.create(self.directory, content, self.beside)
 
     def beside(self) -> Beside:
         """Return the place for files that need a name elsewhere; under the lock."""
         if self._beside is None:
+            from .beside import Beside
+
             self._beside = Beside(self.directory, self.network)
         return self._beside
 
@@ -305,22 +307,22 @@ class _Held:
 
     def __exit__(self, *_exc: object) -> None:
         if self._fd is not None:
-            os.close(self._fd)
+            posix.close(self._fd)
 
 
 def _read_address_file(name: str, directory: int) -> tuple[bytes, float]:
     """Return content and file time. A hot spot: 50,000 of these are the whole cost of a report."""
-    fd = os.open(name, _READ_FLAGS, dir_fd=directory)
+    fd = posix.open(name, _READ_FLAGS, dir_fd=directory)
     try:
-        content = os.read(fd, 4096).strip()
-        found = os.fstat(fd)
+        content = posix.read(fd, 4096).strip()
+        found = posix.fstat(fd)
         if found.st_size > 4096 or not content.isascii():
-            content = strip_space(os.pread(fd, _MAX_CONTENT, 0))
-        if not stat.S_ISREG(found.st_mode):
+            content = strip_space(posix.pread(fd, _MAX_CONTENT, 0))
+        if not S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
         return content, found.st_mtime
     finally:
-        os.close(fd)
+        posix.close(fd)
 
 
 def _make_directories(path: str, made: list[str]) -> None:
@@ -329,30 +331,30 @@ def _make_directories(path: str, made: list[str]) -> None:
     What it creates is appended to *made*.
     """
     try:
-        if not stat.S_ISDIR(os.stat(path).st_mode):
-            raise StoreError("mkdir", path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+        if not S_ISDIR(posix.stat(path).st_mode):
+            raise StoreError("mkdir", path, NotADirectoryError(errno.ENOTDIR, posix.strerror(errno.ENOTDIR)))
         return
     except OSError:
         pass
-    parent = os.path.dirname(path) or "."
-    if parent != path and parent != ".":
+    parent = paths.parent(path)
+    if parent not in (path, "."):
         _make_directories(parent, made)
     try:
-        os.mkdir(path, 0o755)
+        posix.mkdir(path, 0o755)
     except FileExistsError as error:
-        if not os.path.isdir(path):
+        if not paths.is_directory(path):
             raise StoreError("mkdir", path, error) from None
         return
     except OSError as error:
         raise StoreError("mkdir", path, error) from None
     made.append(path)
     try:
-        fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = posix.open(parent, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
     except PermissionError:  # writable but not readable: it cannot be synced, and Go never does
         return
     try:
-        os.fsync(fd)
+        posix.fsync(fd)
     except OSError as error:
         raise StoreError("fsync", parent, error, IO_FAILURE) from None
     finally:
-        os.close(fd)
+        posix.close(fd)

@@ -1,0 +1,18 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Names on disk (host-local spec 3.1)."""
+
+from __future__ import annotations
+
+from ..cni import paths
+
+DEFAULT_DATA_DIR = "/var/lib/cni/networks"
+LOCK_NAME = "lock"
+LAST_RESERVED_PREFIX = "last_reserved_ip."
+
+
+def network_dir(data_dir: str, network: str) -> str:
+    """Return the directory of *network*, lexically clean as Go's filepath.Join makes it."""
+    return paths.clean(f"{data_dir}/{network}")
