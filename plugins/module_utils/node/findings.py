@@ -52,7 +52,7 @@ REGISTRY = {
     "conf-unreadable": (
         "CONF002", "error", FAILS,
         "the file cannot be read: {reason}",
-        "containerd loads no network at all while this file sorts first; CRI-O skips it",
+        "make it readable or remove it; containerd loads no network at all while it sorts first, CRI-O skips it",
     ),
     "conf-syntax": (
         "CONF003", "error", FAILS,
@@ -67,7 +67,7 @@ REGISTRY = {
     "conf-template-leftover": (
         "CONF005", "error", FAILS,
         "un-rendered template text {text!r} at line {line}, column {column}",
-        "the file was written before its placeholders were replaced",
+        "put the value there; the file was written before its placeholders were replaced",
     ),
     "conf-single-quotes": (
         "CONF006", "error", FAILS,
@@ -102,7 +102,7 @@ REGISTRY = {
     "conf-version-unknown": (
         "CONF012", "error", FAILS,
         "cniVersion {version!r} is none of {supported}",
-        "the file loads and the node looks ready, but every pod fails",
+        "name one of those versions; the file loads and the node looks ready, but every pod fails",
     ),
     "conf-repeated-key": (
         "CONF013", "error", CARRIES_ON,
@@ -132,7 +132,7 @@ REGISTRY = {
     "conf-subdir-plugins": (
         "CONF018", "info", CARRIES_ON,
         "adds {count} plugin(s) ({types}) to network {network!r} for runtimes with libcni 1.3.0 or newer",
-        "older runtimes do not read this directory, so the same network has two chains",
+        "move the plugins into the conflist; older runtimes do not read this directory, so one network has two chains",
     ),
     "conf-plugin-missing": (
         "CONF019", "error", FAILS,
@@ -147,12 +147,17 @@ REGISTRY = {
     "conf-broken": (
         "CONF021", "error", FAILS,
         "cannot be loaded: {reason}",
-        "containerd loads no network at all while this file sorts first; CRI-O skips it",
+        "repair or remove it; containerd loads no network at all while it sorts first, CRI-O skips it",
     ),
     "conf-placeholder": (
         "CONF022", "error", CARRIES_ON,
         "a value holds un-rendered template text {text!r} at line {line}, column {column}",
-        "the file was written before its placeholders were replaced",
+        "put the value there; the file was written before its placeholders were replaced",
+    ),
+    "conf-bridge-shared": (
+        "CONF023", "warning", FAILS,
+        "bridge {bridge} has gateway {gateway} in network {network!r} and {other_gateway} in network {other!r}",
+        "give each network a bridge of its own; on one bridge all pods of the network that comes second fail",
     ),
     "bin-noexec": (
         "BIN001", "error", FAILS,
@@ -212,7 +217,7 @@ REGISTRY = {
     "ipam-empty-file": (
         "IPAM011", "warning", CARRIES_ON,
         "{count} empty address file(s), owner unknown: {names}",
-        "left by a power cut or a full file system; no DEL ever matches them, so the addresses stay blocked",
+        "remove them when nothing uses the addresses; left by a power cut or a full file system, no DEL matches them",
     ),
     "ipam-foreign-entry": (
         "IPAM012", "info", UNAFFECTED,
@@ -294,6 +299,11 @@ REGISTRY = {
         "{count} address file(s) cannot be read: {names}",
         "the owner is unknown; look at the modes and at the file system",
     ),
+    "ipam-dir-unusable": (
+        "IPAM028", "error", FAILS,
+        "cannot be used, so nothing is known of it: {reason}",
+        "make it a readable directory, or see why its lock is held; everything else is reported",
+    ),
     "fleet-address-twice": (
         "FLEET001", "error", CARRIES_ON,
         "address {address} of network {network!r} is held by {holders}",
@@ -334,11 +344,19 @@ def finding(kind: str, where: str, **params: object) -> dict[str, str]:
     return {
         "code": code,
         "severity": severity,
-        "where": where,
-        "text": text.format(**params),
-        "hint": hint.format(**params),
+        "where": _printable(where),
+        "text": _printable(text.format(**params)),
+        "hint": _printable(hint.format(**params)),
         "go": go,
     }
+
+
+def _printable(text: str) -> str:
+    if text.isascii() and "\0" not in text:
+        return text
+    from ..host_local.rows import printable  # names that are no UTF-8 are rare
+
+    return printable(text)
 
 
 def from_facts(facts: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
