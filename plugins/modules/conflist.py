@@ -24,6 +24,7 @@ extends_documentation_fragment:
   - nodenet.cni._attributes.platform
   - nodenet.cni._options.conf_dir
   - nodenet.cni._options.bin_dir
+  - nodenet.cni._options.flannel
 attributes:
   check_mode:
     support: full
@@ -104,13 +105,15 @@ options:
     type: path
   mode:
     description:
-      - Permissions of the files, in octal as a quoted string.
-    type: str
+      - Permissions of the files, in octal as a quoted string. A number is taken as it is, so a YAML C(0644) without
+        quotes does the same.
+    type: raw
     default: "0644"
 seealso:
   - module: nodenet.cni.host_local_info
   - module: nodenet.cni.plugin_binaries
 notes:
+  - Findings of severity C(error) and C(warning) are shown as warnings too.
   - Plugins are looked up in O(bin_dir) only if that directory exists. A missing one is a finding and no error,
     because other tools may install it later.
 """
@@ -199,6 +202,18 @@ conflists:
       description: Whether this file changed, or would change in check mode.
       type: bool
       sample: true
+documents:
+  description:
+    - The conflists of the task that are present, by name of the network, as they are after the task or would be after
+      check mode. The option O(nodenet.cni.host_local_reservation#module:config) takes one of them.
+  type: dict
+  returned: success
+  sample:
+    podnet:
+      cniVersion: 1.0.0
+      name: podnet
+      plugins:
+        - type: bridge
 effective:
   description: The network that a new pod gets on this node.
   type: dict
@@ -335,11 +350,12 @@ def argument_spec() -> dict[str, object]:
         "conflists": {"type": "list", "elements": "dict", "required": True, "options": element},
         **_ansible.CONF_DIR_OPTIONS,
         **_ansible.BIN_DIR_OPTIONS,
+        **_ansible.FLANNEL_OPTIONS,
         "validate": {"type": "str", "choices": ["strict", "upstream", "none"], "default": "strict"},
         "expect_effective": {"type": "str"},
         "crio_default_network": {"type": "str"},
         "backup_dir": {"type": "path"},
-        "mode": {"type": "str", "default": "0644"},
+        "mode": {"type": "raw", "default": "0644"},
     }
 
 
@@ -355,6 +371,7 @@ def manage(module: AnsibleModule) -> dict[str, object]:
         bin_dir=params["bin_dir"],
         installed=confdir.installed_plugins(params["bin_dir"]),
         mode=conflists.parse_mode(params["mode"]),
+        flannel_subnet_file=params["flannel_subnet_file"],
     )
     found = confdir.read_conf_dir(params["conf_dir"])
     modes = conflists.modes_of(params["conf_dir"], [conflists.file_name(one) for one in params["conflists"]])
@@ -363,9 +380,12 @@ def manage(module: AnsibleModule) -> dict[str, object]:
     if module._diff:
         result["diff"] = plan.diff
     if not module.check_mode and plan.result["changed"]:
-        backups = conflists.apply_plan(plan, params["backup_dir"])
+        from ansible_collections.nodenet.cni.plugins.module_utils.node import confwrite  # most tasks change nothing
+
+        backups = confwrite.apply_plan(plan, params["backup_dir"])
         if params["backup_dir"]:
             result["backups"] = backups
+    _ansible.warn_findings(module, plan.result["findings"])
     return result
 
 

@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import os
-import re
 
 from ..cni import gojson, versions
 from ..cni.errors import ConfigError
 from ..cni.names import valid_name
 from ..host_local.config import load_ipam_config
-from . import networks
-from .confdir import text_of
+from . import jsonfaults, networks
+from .confdir import RUNTIMES, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
     from . import confdir
 
-_HOST_BITS = re.compile(r"subnet mask of length (\d+) the network address is (\S+)$")
-_TEMPLATE_MARKS = ("{{", "{%", "${", "__", "<no value>", "<undefined>")
 _SUPPORTED = ", ".join(versions.SUPPORTED)
 
 
@@ -38,20 +35,20 @@ def check_file(
     if one.data is None:
         return [{"kind": "conf-unreadable", "where": where, "reason": one.error}]
     text = one.data.decode("utf-8", "replace")
-    facts: list[dict[str, Any]] = []
-    if (one.tree is None and one.error) or any(mark in text for mark in _TEMPLATE_MARKS):
-        from . import jsonfaults  # files without a fault need not load it
-
-        if one.tree is None and one.error:
-            return jsonfaults.explain(text, where)
-        # in a valid document they stand in strings, which no runtime looks into
-        facts = [dict(fact, kind="conf-placeholder") for fact in jsonfaults.leftovers(text, where)]
+    if one.tree is None and one.error:
+        return jsonfaults.explain(text, where)
+    # in a valid document they stand in strings, which no runtime looks into
+    facts = [dict(fact, kind="conf-placeholder") for fact in jsonfaults.leftovers(text, where)]
     facts += [{"kind": "conf-repeated-key", "where": where, "key": key} for key in gojson.repeated_keys(one.tree)]
     facts += _structure(one, where) or _content(one, where, flannel_subnet_file)
     return facts
 
 
-def check_dir(found: confdir.ConfDir, effective: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def check_dir(
+    found: confdir.ConfDir,
+    effective: dict[str, dict[str, Any]],
+    flannel_subnet_file: str = networks.FLANNEL_SUBNET_FILE,
+) -> list[dict[str, Any]]:
     """Return the facts about the files of a conf dir together: order, names, and what the runtimes make of them.
 
     :param effective: what confdir.effective says about these files
@@ -70,6 +67,7 @@ def check_dir(found: confdir.ConfDir, effective: dict[str, dict[str, Any]]) -> l
             first[one.network] = one.name
         if one.name.startswith("."):
             facts.append({"kind": "conf-hidden-file", "where": where})
+    facts += _shared_bridges(found, flannel_subnet_file)
     for network, chained in found.chained.items():
         types = [kind or "?" for one in chained for kind in one.types]
         where = os.path.join(found.path, network)
@@ -84,7 +82,7 @@ def check_dir(found: confdir.ConfDir, effective: dict[str, dict[str, Any]]) -> l
         )
     if found.files:
         chosen = {runtime: one["network"] for runtime, one in effective.items()}
-        for runtime, title in (("containerd", "containerd"), ("crio", "CRI-O")):
+        for runtime, title in RUNTIMES.items():
             if chosen[runtime] is None:
                 reason = effective[runtime]["reason"]
                 facts.append({"kind": "conf-no-network", "where": found.path, "runtime": title, "reason": reason})
@@ -109,6 +107,55 @@ def check_binaries(
         for name in dict.fromkeys(needed)
         if name and not installed(name)
     ]
+
+
+def _shared_bridges(found: confdir.ConfDir, flannel_subnet_file: str) -> list[dict[str, Any]]:
+    """Return a fact for each network whose bridge has another network's gateway.
+
+    The plugin bridge gives the gateway's address to the bridge and fails when that has another IPv4 address already,
+    so the network whose pod comes first wins. Several IPv6 addresses may stand side by side.
+    """
+    facts = []
+    first: dict[tuple[str, str], tuple[str, set[str]]] = {}
+    for one in found.files:
+        where = os.path.join(found.path, one.name)
+        for network in networks.network_of(where, one.tree, flannel_subnet_file) if _has_bridge(one) else []:
+            bridge, vlan, gateways = _bridge_of(network)
+            if not gateways:
+                continue
+            other, known = first.setdefault((bridge, vlan), (network.name, gateways))
+            if other != network.name and known != gateways:
+                params = {"network": network.name, "other": other, "bridge": bridge}
+                params.update(gateway=", ".join(sorted(gateways)), other_gateway=", ".join(sorted(known)))
+                facts.append(dict(params, kind="conf-bridge-shared", where=where))
+    return facts
+
+
+def _has_bridge(one: confdir.ConfFile) -> bool:
+    return not one.error and bool({"bridge", "flannel"} & set(one.types))
+
+
+def _bridge_of(network: networks.Network) -> tuple[str, str, set[str]]:
+    """Return the bridge, its VLAN and the IPv4 addresses that the plugin gives to it; none if it is no gateway."""
+
+    def value(key: str) -> Any:
+        return gojson.field(network.config, key)
+
+    gateway = value("isGateway") is True or value("isDefaultGateway") is True
+    if network.plugin == "flannel":
+        gateway = value("isGateway") is not False  # flannel sets it
+    if value("type") != "bridge" or not gateway:
+        return "", "", set()
+    try:
+        sets = load_ipam_config(network.config).sets
+    except ConfigError:
+        return "", "", set()
+    ranges = [one for range_set in sets for one in range_set.ranges if one.gateway.bits == 32]
+    return (
+        text_of(value("bridge")) or "cni0",
+        str(value("vlan") or 0),
+        {f"{one.gateway}/{one.subnet.prefix}" for one in ranges},
+    )
 
 
 def _structure(one: confdir.ConfFile, where: str) -> list[dict[str, Any]]:
@@ -162,13 +209,8 @@ def _ipam(network: networks.Network, where: str) -> list[dict[str, Any]]:
         config = load_ipam_config(network.config)
     except ConfigError as fault:
         path = ".".join(part for part in (network.place, fault.path) if part)
-        fact = {"kind": "conf-ipam-invalid", "where": where, "path": path, "reason": fault.msg}
-        host_bits = _HOST_BITS.search(fault.msg)
-        if host_bits:
-            fact.update(kind="ipam-host-bits", network=f"{host_bits.group(2)}/{host_bits.group(1)}")
-        elif fault.msg.endswith("mixed address families"):
-            fact["kind"] = "ipam-mixed-families"
-        return [fact]
+        kind = f"ipam-{fault.kind}" if fault.kind in ("host-bits", "mixed-families") else "conf-ipam-invalid"
+        return [{"kind": kind, "where": where, "path": path, "reason": fault.msg, "network": fault.wanted}]
     return [
         {
             "kind": "ipam-gateway-outside",

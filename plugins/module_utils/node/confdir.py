@@ -14,11 +14,12 @@ what it cannot use.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
 from ..cni import gojson, netconf
-from ..cni.errors import CniError
+from ..cni.errors import CniError, NodenetError
 from ..cni.names import valid_name
 
 TYPE_CHECKING = False
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 EXTENSIONS = (".conf", ".conflist", ".json")
-RUNTIMES = ("containerd", "crio")
+#: The runtimes whose choice is predicted: key in results, and what people call it.
+RUNTIMES = {"containerd": "containerd", "crio": "CRI-O"}
 
 
 def extension(name: str) -> str:
@@ -76,6 +78,15 @@ class ConfFile:
         self.network, self.cni_version, self.plugins = config.name, config.cni_version, config.plugins
 
     @property
+    def shown(self) -> str:
+        """Its name as results and messages can carry it."""
+        if self.name.isascii():
+            return self.name
+        from ..host_local.rows import printable
+
+        return printable(self.name)
+
+    @property
     def is_list(self) -> bool:
         """A list of plugins by its name, which is what decides for the runtimes."""
         return extension(self.name) == ".conflist"
@@ -93,7 +104,7 @@ class ConfFile:
     def fault(self, conf_dir: str) -> dict[str, Any]:
         """Return the fact that says why a runtime cannot load the file."""
         kind = "conf-unreadable" if self.data is None else "conf-broken"
-        return {"kind": kind, "where": os.path.join(conf_dir, self.name), "reason": self.error}
+        return {"kind": kind, "where": os.path.join(conf_dir, self.shown), "reason": self.error}
 
 
 class ConfDir:
@@ -109,9 +120,11 @@ class ConfDir:
 def read_conf_dir(path: str) -> ConfDir:
     """Read all files of the conf dir that a runtime counts.
 
-    A missing directory is an empty one. Raises OSError when the directory itself cannot be read; a file that cannot
-    be read is one with an error.
+    A missing directory is an empty one. Raises OSError when the directory itself cannot be read, NodenetError when
+    *path* cannot be one; a file that cannot be read is one with an error.
     """
+    if "\0" in path:
+        raise NodenetError(f"Cannot read conf dir {path!r}: a path holds no NUL byte")
     try:
         names = os.listdir(path)
     except FileNotFoundError:
@@ -141,20 +154,27 @@ def _read_file(path: str, name: str) -> ConfFile | None:
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):
             return None
-        # not blocking: a FIFO of that name must not hold us up
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        return ConfFile(name, read_regular(path))
     except FileNotFoundError:
         return ConfFile(name, None, "a link that points nowhere") if os.path.islink(path) else None
     except OSError as fault:
         return ConfFile(name, None, (fault.strerror or str(fault)).lower())
+
+
+def read_regular(path: str) -> bytes:
+    """Return the content of a file that a user or a configuration names.
+
+    Raises OSError, also for what is no regular file: a FIFO must not hold us up.
+    """
+    if "\0" in path:
+        raise OSError(errno.EINVAL, "a path holds no NUL byte")
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            return ConfFile(name, None, "a directory" if stat.S_ISDIR(status.st_mode) else "not a file")
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "a directory" if stat.S_ISDIR(mode) else "not a file")
         with open(fd, "rb", closefd=False) as stream:
-            return ConfFile(name, stream.read())
-    except OSError as fault:
-        return ConfFile(name, None, (fault.strerror or str(fault)).lower())
+            return stream.read()
     finally:
         os.close(fd)
 
@@ -198,8 +218,8 @@ def _containerd(files: list[ConfFile]) -> dict[str, Any]:
         return _nothing("the directory holds no configuration file")
     first = files[0]
     if first.error:
-        return _nothing(f"the first file {first.name} cannot be loaded ({first.error}), so no file is")
-    return {"network": first.network, "file": first.name, "reason": "first file in load order"}
+        return _nothing(f"the first file {first.shown} cannot be loaded ({first.error}), so no file is")
+    return {"network": first.network, "file": first.shown, "reason": "first file in load order"}
 
 
 def _crio(files: list[ConfFile], installed: Callable[[str], bool] | None, wanted: str) -> dict[str, Any]:
@@ -208,20 +228,20 @@ def _crio(files: list[ConfFile], installed: Callable[[str], bool] | None, wanted
     for one in files:
         missing = [name for name in one.types if installed is not None and not installed(name)]
         if one.error:
-            skipped.append(f"{one.name} ({one.error})")
+            skipped.append(f"{one.shown} ({one.error})")
         elif missing:
-            skipped.append(f"{one.name} (no plugin {', '.join(missing)})")
+            skipped.append(f"{one.shown} (no plugin {', '.join(missing)})")
         else:
-            usable.setdefault(one.network or one.name, one)
+            usable.setdefault(one.network or one.shown, one)
     note = f"; skipped: {', '.join(skipped)}" if skipped else ""
     if wanted:
         if wanted not in usable:
             return _nothing(f"its default network {wanted} is defined by no usable file{note}")
-        return {"network": wanted, "file": usable[wanted].name, "reason": f"its default network{note}"}
+        return {"network": wanted, "file": usable[wanted].shown, "reason": f"its default network{note}"}
     if not usable:
         return _nothing(f"the directory holds no usable configuration file{note}")
     network, one = next(iter(usable.items()))
-    return {"network": network, "file": one.name, "reason": f"first usable file in load order{note}"}
+    return {"network": network, "file": one.shown, "reason": f"first usable file in load order{note}"}
 
 
 def _nothing(reason: str) -> dict[str, Any]:

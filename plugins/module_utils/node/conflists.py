@@ -2,25 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Write and remove conflists: decide on what was read (make_plan, touches nothing), then do it (apply_plan)."""
+"""Decide what to write and to remove so that the conf dir holds these conflists. Touches nothing; confwrite does it."""
 
 from __future__ import annotations
 
 import json
 import os
-import time
 
 from ..cni import gojson
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
-from . import confcheck, confdir
+from . import confcheck, confdir, networks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
-
-    from . import files
 
 DEFAULT_VERSION = "1.0.0"
 STRICT, UPSTREAM, NONE = "strict", "upstream", "none"
@@ -31,6 +28,7 @@ class Options:
 
     validate: "strict" refuses every error, "upstream" only what runtime or plugin refuse too, "none" nothing.
     expect_effective: network that each runtime has to use afterwards, "" for any. installed: confdir.installed_plugins.
+    flannel_subnet_file: where flannel leaves the node's subnet.
     """
 
     def __init__(
@@ -41,6 +39,7 @@ class Options:
         bin_dir: str = "",
         installed: Callable[[str], bool] | None = None,
         mode: int = 0o644,
+        flannel_subnet_file: str = networks.FLANNEL_SUBNET_FILE,
     ) -> None:
         self.validate = validate
         self.expect_effective = expect_effective
@@ -48,6 +47,7 @@ class Options:
         self.bin_dir = bin_dir
         self.installed = installed
         self.mode = mode
+        self.flannel_subnet_file = flannel_subnet_file
 
 
 class Wanted:
@@ -111,51 +111,29 @@ def make_plan(
         for when, listed in (("before", found.files), ("after", after))
     }
     _refuse_unexpected(found.path, effective["after"], options.expect_effective)
-    facts += confcheck.check_dir(confdir.ConfDir(found.path, True, after, found.chained), effective["after"])
+    told = {fact["where"] for fact in facts}
+    for fact in confcheck.check_dir(
+        confdir.ConfDir(found.path, True, after, found.chained), effective["after"], options.flannel_subnet_file
+    ):
+        if fact["kind"] != "conf-broken" or fact["where"] not in told:  # else the exact cause is there already
+            facts.append(fact)
     plan.result = {
         "changed": bool(plan.write or plan.remove),
         "conf_dir": found.path,
         "conflists": states,
+        "documents": {one.name: gojson.plain(one.file.tree) for one in wanted if one.file and one.file.plugins},
         "effective": effective,
         "findings": _findings(facts),
     }
-    plan.diff = [_diff(found.path, before.get(one.name), one, modes, options.mode) for one in plan.write]
-    plan.diff += [_diff(found.path, before[name], None, modes, options.mode, name) for name in plan.remove]
+    plan.diff = [_diff(plan, one.name, before.get(one.name), one, modes) for one in plan.write]
+    plan.diff += [_diff(plan, name, before[name], None, modes) for name in plan.remove]
     return plan
 
 
-def apply_plan(plan: Plan, backup_dir: str = "") -> list[str]:
-    """Carry a plan out: every file whole and by rename inside of the directory, removals last.
-
-    All new files are complete on disk before the first one gets its name, so a full file system changes nothing.
-
-    :param backup_dir: where to keep what is replaced or removed, never in the conf dir
-    :returns: paths of the backups
-    """
-    if not plan.write and not plan.remove:
-        return []
-    from . import files  # most runs change nothing and need not load it
-
-    files.make_directory(plan.conf_dir)
-    files.sweep_temporary(plan.conf_dir)
-    backups = _back_up(plan, backup_dir) if backup_dir else []
-    staged: list[files.StagedFile] = []
-    try:
-        for one in plan.write:
-            staged.append(files.stage_file(os.path.join(plan.conf_dir, one.name), one.data or b"", plan.mode))
-        for ready in staged:
-            ready.commit()
-    finally:
-        for ready in staged:
-            ready.discard()
-    files.sync_directory(plan.conf_dir)
-    for name in plan.remove:
-        files.remove_file(os.path.join(plan.conf_dir, name))
-    return backups
-
-
 def refuse_backup_dir(conf_dir: str, backup_dir: str) -> None:
-    """Refuse a directory for backups that is the conf dir or lies in it."""
+    """Refuse a directory for backups that is a file, is the conf dir or lies in it."""
+    if os.path.lexists(backup_dir) and not os.path.isdir(backup_dir):
+        raise NodenetError(f"Cannot keep backups in {backup_dir}: it is no directory", backup_dir=backup_dir)
     inside, outside = os.path.realpath(backup_dir), os.path.realpath(conf_dir)
     if inside == outside or inside.startswith(outside + os.sep):
         raise NodenetError(
@@ -168,7 +146,7 @@ def modes_of(conf_dir: str, names: Sequence[str]) -> dict[str, int]:
     """Return the permission bits of those files that exist. Raises NodenetError when one is a directory."""
     modes = {}
     for name in names:
-        if not name or "/" in name or "\0" in name:
+        if not name or "/" in name or "\0" in name or len(os.fsencode(name)) > 255:
             continue  # make_plan refuses it
         path = os.path.join(conf_dir, name)
         try:
@@ -181,10 +159,15 @@ def modes_of(conf_dir: str, names: Sequence[str]) -> dict[str, int]:
     return modes
 
 
-def parse_mode(text: str) -> int:
-    """Return the permission bits that *text* spells in octal; they must let the owner read the file."""
+def parse_mode(value: object) -> int:
+    """Return permission bits, which must let the owner read the file.
+
+    Text spells them in octal. A number is the bits themselves, as for ansible-core's own modules: YAML has read an
+    unquoted 0644 in octal already.
+    """
+    text = f"{value:o}" if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else str(value)
     if not text or not set(text) <= set("01234567") or int(text, 8) > 0o777 or not int(text, 8) & 0o400:
-        raise NodenetError(f"Cannot use mode {text!r} for a conflist: it has to be octal and quoted, like '0644'")
+        raise NodenetError(f"Cannot use mode {value!r} for a conflist: it has to be octal and quoted, like '0644'")
     return int(text, 8)
 
 
@@ -210,6 +193,8 @@ def _wanted(conf_dir: str, entry: Mapping[str, Any]) -> Wanted:
             f"Cannot {verb} conflist {name} in {conf_dir}: filename {filename!r} has to be a plain file name that ends "
             f"in {' or '.join(allowed)}"
         )
+    if len(os.fsencode(filename)) > 255:
+        raise NodenetError(f"Cannot {verb} conflist {name} in {conf_dir}: the file name has more than 255 bytes")
     if not present:
         return Wanted(name, filename, False)
     if (entry.get("plugins") is None) == (entry.get("content") is None):
@@ -253,7 +238,7 @@ def _checked(conf_dir: str, one: Wanted, options: Options) -> list[dict[str, Any
     path = os.path.join(conf_dir, one.filename)
     if file.network not in ("", one.name):
         raise NodenetError(f"Cannot write conflist {one.name} in {path}: its content names network {file.network!r}")
-    facts = confcheck.check_file(file, path)
+    facts = confcheck.check_file(file, path, options.flannel_subnet_file)
     grave = [
         item
         for item in _findings(facts)
@@ -316,15 +301,17 @@ def _refuse_foreign(conf_dir: str, one: Wanted, before: Mapping[str, confdir.Con
 def _refuse_second(conf_dir: str, one: Wanted, after: Sequence[confdir.ConfFile]) -> None:
     for other in after:
         if other.name != one.filename and other.network == one.name:
+            # a conflist can take over the name of another one, but not that of a .conf or .json
+            rename = "give its name as filename, or " if confdir.extension(other.name) == ".conflist" else ""
             raise NodenetError(
                 f"Cannot write conflist {one.name} in {os.path.join(conf_dir, one.filename)}: {other.name} defines "
-                "that network too; give its name as filename, or remove it with state absent",
+                f"that network too; {rename}list it as well, with filename: {other.name} and state: absent",
                 other_file=os.path.join(conf_dir, other.name),
             )
 
 
 def _refuse_unexpected(conf_dir: str, after: Mapping[str, Mapping[str, Any]], expected: str) -> None:
-    for runtime, title in (("containerd", "containerd"), ("crio", "CRI-O")):
+    for runtime, title in confdir.RUNTIMES.items():
         got = after[runtime]
         if expected and got["network"] != expected:
             network = f"network {got['network']}" if got["network"] is not None else "no network"
@@ -347,42 +334,22 @@ def _state(conf_dir: str, one: Wanted, names: list[str], changed: bool) -> dict[
 
 
 def _diff(
-    conf_dir: str,
+    plan: Plan,
+    name: str,
     before: confdir.ConfFile | None,
     after: confdir.ConfFile | None,
     modes: Mapping[str, int],
-    mode: int,
-    name: str = "",
 ) -> dict[str, str]:
-    name = after.name if after is not None else name
-    path = os.path.join(conf_dir, name)
-    texts = [
-        one.data.decode("utf-8", "replace") if one is not None and one.data is not None else ""
-        for one in (before, after)
-    ]
-    headers = [path, path]
-    if before is not None and after is not None and modes.get(name) != mode:
-        headers = [f"{path} (mode {modes.get(name, 0):04o})", f"{path} (mode {mode:04o})"]
-    return {"before": texts[0], "after": texts[1], "before_header": headers[0], "after_header": headers[1]}
+    headers = [os.path.join(plan.conf_dir, name)] * 2
+    if before is not None and after is not None and modes.get(name) != plan.mode:
+        headers = [f"{headers[0]} (mode {mode:04o})" for mode in (modes.get(name, 0), plan.mode)]
+    return {
+        "before": _text(before),
+        "after": _text(after),
+        "before_header": headers[0],
+        "after_header": headers[1],
+    }
 
 
-def _back_up(plan: Plan, backup_dir: str) -> list[str]:
-    from . import files
-
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    kept = []
-    for name in [one.name for one in plan.write] + plan.remove:
-        try:
-            with open(os.path.join(plan.conf_dir, name), "rb") as stream:
-                data = stream.read()
-        except FileNotFoundError:
-            continue
-        path = os.path.join(backup_dir, f"{name}.{stamp}")
-        number = 1
-        while os.path.lexists(path):
-            number += 1
-            path = os.path.join(backup_dir, f"{name}.{stamp}.{number}")
-        files.make_directory(backup_dir, 0o700)
-        files.replace_file(path, data, 0o600)
-        kept.append(path)
-    return kept
+def _text(one: confdir.ConfFile | None) -> str:
+    return (one.data or b"").decode("utf-8", "replace") if one is not None else ""

@@ -89,6 +89,8 @@ def test_the_mode(run_module, fails, options, tmp_path):
     run_module(NAME, options(PODNET, mode="0600"))
     assert os.stat(str(tmp_path / "net.d" / "10-podnet.conflist")).st_mode & 0o777 == 0o600
     assert "octal" in fails(NAME, options(PODNET, mode="u=rw"))
+    run_module(NAME, options(PODNET, mode=0o640))  # YAML's unquoted 0640
+    assert os.stat(str(tmp_path / "net.d" / "10-podnet.conflist")).st_mode & 0o777 == 0o640
 
 
 def test_a_conf_dir_that_is_a_file_is_an_error(fails, options, tmp_path):
@@ -99,3 +101,22 @@ def test_a_conf_dir_that_is_a_file_is_an_error(fails, options, tmp_path):
 
 def test_a_network_needs_a_name(fails, options):
     assert "name" in fails(NAME, options({"plugins": [{"type": "ptp"}]}))
+
+
+def test_a_node_without_a_usable_network_is_warned_of(run_module, options, tmp_path, capsys):
+    (tmp_path / "net.d").mkdir()
+    (tmp_path / "net.d" / "00-first.conf").write_text("{")
+    result = run_module(NAME, options(PODNET))
+    # Where the controller's code is loaded too, a warning goes straight to the screen.
+    warned = str(result.get("warnings")) + capsys.readouterr().err.replace("\n", " ")
+    for item in result["findings"]:
+        assert item["code"] in warned
+    assert "containerd has no network for a new pod" in warned
+
+
+def test_backups_need_a_directory(fails, options, tmp_path):
+    (tmp_path / "backup").write_text("")
+    for check in (False, True):
+        message = fails(NAME, options(PODNET, backup_dir=str(tmp_path / "backup")), check=check)
+        assert message == f"Cannot keep backups in {tmp_path}/backup: it is no directory"
+    assert os.listdir(str(tmp_path)) == ["backup"]

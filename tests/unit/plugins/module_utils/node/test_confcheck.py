@@ -196,3 +196,44 @@ def test_hidden_files_chains_and_differing_runtimes(tmp_path):
     assert kinds(facts) == ["conf-hidden-file", "conf-subdir-plugins", "conf-runtimes-differ"]
     assert (facts[1]["count"], facts[1]["types"], facts[1]["network"]) == (1, "tuning", "net")
     assert len(findings.from_facts(facts)) == 3
+
+
+def bridge(name, *subnets, **more):
+    ipam = {"type": "host-local", "ranges": [[{"subnet": subnet}] for subnet in subnets]}
+    return good(name=name, plugins=[dict({"type": "bridge", "isGateway": True, "ipam": ipam}, **more)])
+
+
+def test_two_gateways_on_one_bridge(tmp_path):
+    one = bridge("one", "10.1.0.0/24", "fd00:1::/64")
+    (fact,) = facts_of_dir(tmp_path, a__conflist=one, b__conflist=bridge("two", "10.2.0.0/24"))
+    assert fact["where"] == str(tmp_path / "b.conflist")
+    (item,) = findings.from_facts([fact])
+    assert (item["code"], item["severity"]) == ("CONF023", "warning")
+    assert item["text"] == "bridge cni0 has gateway 10.2.0.1/24 in network 'two' and 10.1.0.1/24 in network 'one'"
+
+
+@pytest.mark.parametrize(
+    "two",
+    [
+        bridge("two", "10.2.0.0/24", bridge="cni1"),
+        bridge("two", "10.2.0.0/24", isGateway=False),
+        bridge("two", "10.2.0.0/24", vlan=7),
+        bridge(
+            "two", "10.1.0.0/24"
+        ),  # one subnet for both: they share the data of one dataDir or not, the bridge is fine
+        bridge("two", "fd00:2::/64"),
+        good(name="two", plugins=[{"type": "bridge", "isGateway": True, "ipam": {"type": "dhcp"}}]),
+        good(name="two", plugins=[{"type": "ptp", "ipam": {"type": "host-local", "subnet": "10.2.0.0/24"}}]),
+    ],
+)
+def test_bridges_that_do_not_get_in_each_others_way(tmp_path, two):
+    assert facts_of_dir(tmp_path, a__conflist=bridge("one", "10.1.0.0/24"), b__conflist=two) == []
+
+
+def test_flannels_bridge_is_one_too(tmp_path):
+    subnet_file = tmp_path / "subnet.env"
+    subnet_file.write_text("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.1.1/24\n")
+    flannel = good(name="cbr0", plugins=[{"type": "flannel", "subnetFile": str(subnet_file)}])
+    facts = facts_of_dir(tmp_path / "net.d", a__conflist=flannel, b__conflist=bridge("podnet", "10.22.0.0/16"))
+    assert kinds(facts) == ["conf-bridge-shared"]
+    assert facts[0]["other_gateway"] == "10.244.1.1/24"

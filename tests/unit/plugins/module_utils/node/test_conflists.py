@@ -11,7 +11,7 @@ import os
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists
+from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists, confwrite
 
 BRIDGE = {"type": "bridge", "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/24"}]]}}
 
@@ -30,7 +30,7 @@ def plan(conf_dir, *entries, **options):
 
 def do(conf_dir, *entries, **options):
     made = plan(conf_dir, *entries, **options)
-    conflists.apply_plan(made)
+    confwrite.apply_plan(made)
     return made.result
 
 
@@ -145,7 +145,7 @@ def test_a_changed_value_replaces_the_file(tmp_path):
     assert diff["before_header"] == diff["after_header"] == str(tmp_path / "10-net.conflist")
     assert '"type": "bridge"' in diff["before"]
     assert '"type": "ptp"' in diff["after"]
-    conflists.apply_plan(made)
+    confwrite.apply_plan(made)
     assert read(tmp_path / "10-net.conflist")["plugins"] == [{"type": "ptp"}]
 
 
@@ -156,7 +156,7 @@ def test_the_mode_is_part_of_the_state(tmp_path):
     made = plan(tmp_path, entry(), mode=0o600)
     assert made.result["changed"] is True
     assert made.diff[0]["after_header"].endswith("(mode 0600)")
-    conflists.apply_plan(made)
+    confwrite.apply_plan(made)
     assert path.stat().st_mode & 0o777 == 0o600
     assert do(tmp_path, entry(), mode=0o600)["changed"] is False
 
@@ -165,6 +165,19 @@ def test_the_mode_is_part_of_the_state(tmp_path):
 def test_a_mode_has_to_be_octal(text):
     with pytest.raises(NodenetError, match="has to be octal"):
         conflists.parse_mode(text)
+
+
+@pytest.mark.parametrize(("number", "mode"), [(0o644, 0o644), (0o600, 0o600)])
+def test_a_number_is_the_mode_itself(number, mode):
+    # what YAML makes of an unquoted 0644
+    assert conflists.parse_mode(number) == mode
+    assert conflists.parse_mode(f"{mode:04o}") == mode
+
+
+@pytest.mark.parametrize("value", [-1, 0o1644, 0o044, True, None, 6.5])
+def test_no_other_value_is_a_mode(value):
+    with pytest.raises(NodenetError, match="has to be octal"):
+        conflists.parse_mode(value)
 
 
 def test_absent_removes_whatever_file_defines_the_network(tmp_path):
@@ -182,7 +195,7 @@ def test_absent_removes_a_broken_file_by_its_name(tmp_path):
     (tmp_path / "05-a.conf").write_text("{")
     made = plan(tmp_path, entry(state="absent", filename="05-a.conf"))
     assert made.diff[0]["before"] == "{"
-    conflists.apply_plan(made)
+    confwrite.apply_plan(made)
     assert os.listdir(str(tmp_path)) == []
 
 
@@ -211,7 +224,44 @@ def test_case_in_conf_extension_is_renamed_in_one_step(tmp_path, case):
 def test_another_file_that_defines_the_network_is_named(tmp_path):
     do(tmp_path, entry(filename="20-mine.conflist"))
     message = refused(tmp_path, entry())
-    assert "20-mine.conflist defines that network too" in message
+    assert "20-mine.conflist defines that network too; give its name as filename" in message
+
+
+def test_a_twin_that_is_no_conflist_can_only_be_removed(tmp_path):
+    (tmp_path / "10-podnet.conf").write_text('{"cniVersion": "1.0.0", "name": "net", "type": "bridge"}')
+    message = refused(tmp_path, entry())
+    assert message.endswith("network too; list it as well, with filename: 10-podnet.conf and state: absent")
+    do(tmp_path, entry(), entry(state="absent", filename="10-podnet.conf"))
+    assert os.listdir(str(tmp_path)) == ["10-net.conflist"]
+
+
+def test_the_documents_in_effect_are_returned(tmp_path):
+    text = '{"name": "text", "cniVersion": "0.4.0", "plugins": [{"type": "ptp", "mtu": 9007199254740993}]}'
+    entries = [entry(), entry("text", content=text), entry("gone", state="absent"), entry("bad", content="{")]
+    made = plan(tmp_path, *entries, validate="none")
+    assert made.result["documents"] == {
+        "net": {"cniVersion": "1.0.0", "name": "net", "plugins": [BRIDGE]},
+        "text": {"name": "text", "cniVersion": "0.4.0", "plugins": [{"type": "ptp", "mtu": 9007199254740993}]},
+    }
+
+
+def test_a_broken_file_is_told_once(tmp_path):
+    (tmp_path / "05-other.conf").write_text("{")
+    result = do(tmp_path, entry(content="{"), validate="none")
+    codes = [(item["code"], os.path.basename(item["where"])) for item in result["findings"]]
+    assert ("CONF003", "10-net.conflist") in codes
+    assert ("CONF021", "10-net.conflist") not in codes
+    assert ("CONF021", "05-other.conf") in codes
+
+
+def test_the_subnet_file_of_flannel_is_an_option(tmp_path):
+    subnet_file = tmp_path / "subnet.env"
+    flannel = entry("cbr0", plugins=[{"type": "flannel"}])
+    options = {"flannel_subnet_file": str(subnet_file)}
+    result = plan(tmp_path / "net.d", flannel, **options).result
+    assert [item["code"] for item in result["findings"]] == ["IPAM002"]
+    subnet_file.write_text("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.1.1/24\n")
+    assert plan(tmp_path / "net.d", flannel, **options).result["findings"] == []
 
 
 @pytest.mark.parametrize(
@@ -228,6 +278,7 @@ def test_another_file_that_defines_the_network_is_named(tmp_path):
         ([entry(filename="net.conf")], "ends in .conflist"),
         ([entry(filename="net.conflist.bak")], "ends in .conflist"),
         ([entry(filename="net")], "ends in .conflist"),
+        ([entry("n" * 250)], "the file name has more than 255 bytes"),
         ([entry(state="absent", filename="net.txt")], "ends in .conf or .conflist or .json"),
         ([{"name": "net"}], "give either plugins or content"),
         ([entry(content="{}", plugins=[BRIDGE])], "give either plugins or content"),
@@ -341,9 +392,47 @@ def test_a_batch_is_written_as_a_whole_or_not_at_all(tmp_path):
     made = plan(tmp_path, entry("a"), entry("b"))
     made.write[1].data = b"x" * 10
     made.write[1].name = "no-such-dir/10-b.conflist"  # the second one cannot be staged
-    with pytest.raises(OSError, match="no-such-dir"):
-        conflists.apply_plan(made)
+    with pytest.raises(NodenetError, match="^Cannot write conflist no-such-dir/10-b.conflist in .*: No such file or"):
+        confwrite.apply_plan(made)
     assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("backup", [False, True])
+@pytest.mark.parametrize("wrong", ["no-such-dir/10-b.conflist", "1" * 260])
+def test_a_file_that_cannot_be_written_leaves_no_directory_and_no_backup_behind(tmp_path, wrong, backup):
+    conf_dir, backup_dir = tmp_path / "etc" / "net.d", tmp_path / "var" / "backup"
+    made = plan(conf_dir, entry())
+    made.write[0].name = wrong
+    with pytest.raises(NodenetError, match=f"^Cannot .* {wrong[:9]}.* in .*: [A-Z][a-z ]*$"):
+        confwrite.apply_plan(made, str(backup_dir) if backup else "")
+    assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("fault", ["a file", "too long"])
+def test_without_a_backup_nothing_is_replaced(tmp_path, fault):
+    conf_dir = tmp_path / "net.d"
+    name = "1" + "x" * 235 + ".conflist"  # with a time stamp behind it too long
+    do(conf_dir, entry(), entry("second", filename=name))
+    before = tree(conf_dir)
+    backup_dir = tmp_path / "backup"
+    if fault == "a file":
+        backup_dir.write_text("")
+    made = plan(conf_dir, entry(plugins=[{"type": "ptp"}]), entry("second", state="absent"))
+    with pytest.raises(NodenetError, match=f"^Cannot keep a copy of .* in backup_dir {backup_dir}: ") as caught:
+        confwrite.apply_plan(made, str(backup_dir))
+    assert "Errno" not in str(caught.value)
+    after = tree(conf_dir)
+    after[str(conf_dir)] = before[str(conf_dir)]  # a temporary file came and went
+    assert after == before
+    assert sorted(os.listdir(str(tmp_path))) == (["backup", "net.d"] if fault == "a file" else ["net.d"])
+
+
+def test_a_conf_dir_below_a_file_is_an_error_that_names_it(tmp_path):
+    made = plan(tmp_path / "etc" / "net.d", entry())
+    (tmp_path / "etc").write_text("")
+    with pytest.raises(NodenetError, match=f"^Cannot write conflist 10-net.conflist in {tmp_path}/etc/net.d: "):
+        confwrite.apply_plan(made)
+    assert os.listdir(str(tmp_path)) == ["etc"]
 
 
 def test_a_symbolic_link_is_replaced_as_a_link(tmp_path):
@@ -367,15 +456,15 @@ def test_backups_lie_elsewhere(tmp_path):
     do(conf_dir, entry(), entry("gone"))
     old = (conf_dir / "10-net.conflist").read_text()
     made = plan(conf_dir, entry(plugins=[{"type": "ptp"}]), entry("gone", state="absent"), entry("new"))
-    backups = conflists.apply_plan(made, str(backup_dir))
+    backups = confwrite.apply_plan(made, str(backup_dir))
     assert [os.path.basename(path).rsplit(".", 1)[0] for path in backups] == ["10-net.conflist", "10-gone.conflist"]
     with open(backups[0], encoding="utf-8") as stream:
         assert stream.read() == old
     assert sorted(os.listdir(str(conf_dir))) == ["10-net.conflist", "10-new.conflist"]
     again = plan(conf_dir, entry())
-    more = conflists.apply_plan(again, str(backup_dir))
+    more = confwrite.apply_plan(again, str(backup_dir))
     assert len(os.listdir(str(backup_dir))) == 3
-    assert conflists.apply_plan(plan(conf_dir, entry()), str(backup_dir)) == []
+    assert confwrite.apply_plan(plan(conf_dir, entry()), str(backup_dir)) == []
     assert more[0] not in backups
 
 
