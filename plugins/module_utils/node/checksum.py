@@ -23,6 +23,22 @@ def wanted_digest(checksum: str, file_name: str) -> tuple[str, str]:
     file_name: the name under which the file was published, without directories.
     Errors: NodenetError.
     """
+    algorithm, digest, path = split_checksum(checksum)
+    if digest:
+        return algorithm, digest
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            text = stream.read(1 << 20)
+    except OSError as exc:
+        raise NodenetError(f"Cannot read checksum file {path}: {exc.strerror}", file=path) from exc
+    return algorithm, choose_digest(text, file_name, algorithm, path)
+
+
+def split_checksum(checksum: str) -> tuple[str, str, str]:
+    """Return (algorithm, hex digest, path of a checksum file); one of the last two is "".
+
+    Only what consists of nothing but hex digits is a digest, everything else is a path. Errors: NodenetError.
+    """
     algorithm, colon, value = checksum.partition(":")
     if not colon or algorithm not in _DIGITS:
         raise NodenetError(
@@ -30,18 +46,17 @@ def wanted_digest(checksum: str, file_name: str) -> tuple[str, str]:
             "of a checksum file in place of the digest"
         )
     if _is_digest(value, algorithm):
-        return algorithm, value.lower()
-    if os.sep not in value and re.fullmatch(r"[0-9A-Fa-f]*", value):
+        return algorithm, value.lower(), ""
+    if re.fullmatch(r"[0-9A-Fa-f]*", value):
         raise NodenetError(
             f"Cannot use checksum {checksum}: a {algorithm} digest has {_DIGITS[algorithm]} hex digits, this one "
             f"{len(value)}"
         )
-    try:
-        with open(value, encoding="utf-8", errors="replace") as stream:
-            text = stream.read(1 << 20)
-    except OSError as exc:
-        raise NodenetError(f"Cannot read checksum file {value}: {exc.strerror}", file=value) from exc
-    return algorithm, choose_digest(text, file_name, algorithm, value)
+    if "://" in value:
+        raise NodenetError(
+            f"Cannot use checksum {checksum}: nothing is fetched from a URL; download it before and give the path"
+        )
+    return algorithm, "", value
 
 
 def choose_digest(text: str, file_name: str, algorithm: str, where: str) -> str:

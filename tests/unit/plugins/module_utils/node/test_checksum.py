@@ -79,6 +79,8 @@ def test_digest_or_file(tmp_path):
         ("md5:" + "a" * 32, "it must be sha256:<hex digest>"),
         ("sha256:" + "a" * 63, "a sha256 digest has 64 hex digits, this one 63"),
         ("sha256:", "a sha256 digest has 64 hex digits, this one 0"),
+        ("sha256:https://host.example/SUMS", "nothing is fetched from a URL; download it before and give the path"),
+        ("sha256:SUMS", "Cannot read checksum file SUMS: No such file"),
         ("sha256:/none/SUMS", "Cannot read checksum file /none/SUMS: No such file"),
     ],
 )
