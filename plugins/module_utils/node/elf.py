@@ -12,11 +12,7 @@ from __future__ import annotations
 import os
 import struct
 
-from ..cni.errors import NodenetError
-
-#: Architectures of the published plugin archives.
-PUBLISHED = ("amd64", "arm", "arm64", "mips64le", "ppc64le", "riscv64", "s390x")
-
+# what uname -m says
 _ARCHITECTURE_OF_MACHINE = {
     "x86_64": "amd64",
     "amd64": "amd64",
@@ -53,22 +49,6 @@ _MAGIC = b"\x7fELF"
 _HEADER_SIZE = 64
 _EXECUTABLE_TYPES = (2, 3)  # ET_EXEC, and ET_DYN for position independent ones
 _NOBITS = 8  # SHT_NOBITS: a section that takes no room in the file
-
-
-def published_architecture(machine: str) -> str:
-    """Return the name that plugin archives use for what ``uname -m`` calls *machine*.
-
-    Errors: NodenetError for a machine without published plugins; a name is never guessed (``mips64`` says nothing of
-    the byte order). Case install-arch-alias.
-    """
-    try:
-        return _ARCHITECTURE_OF_MACHINE[machine]
-    except KeyError:
-        raise NodenetError(
-            f"Cannot name the plugin archive for machine {machine}: archives are published for {', '.join(PUBLISHED)}",
-            machine=machine,
-            published=list(PUBLISHED),
-        ) from None
 
 
 def node_architectures() -> list[str]:

@@ -4,18 +4,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from pathlib import Path
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
 from ansible_collections.nodenet.cni.plugins.module_utils.node import elf
 from ansible_collections.nodenet.cni.tests.unit import plugin_files
-
-CASES = Path(__file__).resolve().parents[4] / "cases"
 
 
 def scanned(content, step=1 << 20):
@@ -23,21 +18,6 @@ def scanned(content, step=1 << 20):
     for start in range(0, len(content), step):
         scan.feed(content[start : start + step])
     return scan
-
-
-@pytest.mark.parametrize(
-    ("machine", "name"),
-    json.loads((CASES / "install-arch-alias.json").read_text())["check"]["map"].items(),
-)
-def test_case_arch_alias(machine, name):
-    if name is not None:
-        assert elf.published_architecture(machine) == name
-        return
-    with pytest.raises(NodenetError, match="^Cannot name the plugin archive for machine " + machine) as caught:
-        elf.published_architecture(machine)
-    assert caught.value.facts["published"] == list(elf.PUBLISHED)
-    for published in elf.PUBLISHED:
-        assert published in str(caught.value)
 
 
 def test_node_runs_what_its_interpreter_is():
