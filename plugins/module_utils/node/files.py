@@ -200,7 +200,8 @@ def remove_file(path: str) -> bool:
 def make_directory(path: str, mode: int = 0o755) -> list[str]:
     """Create the directory and its missing parents with exactly this mode; returns those created, outermost first.
 
-    An existing directory keeps its mode and owner. Errors: OSError, also when a part of the path is a file.
+    An existing directory keeps its mode and owner. Errors: OSError, also when a part of the path is a file; what was
+    created is removed again then.
     """
     created: list[str] = []
     missing: list[str] = []
@@ -208,17 +209,49 @@ def make_directory(path: str, mode: int = 0o755) -> list[str]:
     while not os.path.isdir(current):
         missing.append(current)
         current = os.path.dirname(current)
-    for directory in reversed(missing):
-        try:
-            os.mkdir(directory, 0o700)
-        except FileExistsError:
-            if os.path.isdir(directory):  # somebody else made it meanwhile
-                continue
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from None
-        os.chmod(directory, mode)
-        sync_directory(os.path.dirname(directory))
-        created.append(directory)
+    try:
+        for directory in reversed(missing):
+            try:
+                os.mkdir(directory, 0o700)
+            except FileExistsError:
+                if os.path.isdir(directory):  # somebody else made it meanwhile
+                    continue
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from None
+            created.append(directory)
+            os.chmod(directory, mode)
+            sync_directory(os.path.dirname(directory))
+    except OSError:
+        remove_directories(created)
+        raise
     return created
+
+
+def check_writable(path: str) -> None:
+    """See, without leaving a trace, that files can be created in a directory, or that it can be made for them.
+
+    Errors: OSError with the part of the path that is in the way.
+    """
+    existing = os.path.abspath(path)
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    code = 0
+    if not os.path.isdir(existing):
+        code = errno.ENOTDIR
+    elif os.statvfs(existing).f_flag & os.ST_RDONLY:
+        code = errno.EROFS
+    elif not os.access(existing, os.W_OK | os.X_OK, effective_ids=True):
+        code = errno.EACCES
+    if code:
+        raise OSError(code, os.strerror(code), existing)
+
+
+def remove_directories(created: list[str]) -> None:
+    """Undo make_directory(), given what it returned: remove what is still empty, innermost first."""
+    for directory in reversed(created):
+        try:
+            os.rmdir(directory)
+        except OSError:
+            return  # somebody else uses it meanwhile
 
 
 def sync_directory(path: str) -> None:

@@ -237,6 +237,19 @@ def test_make_directory(tmp_path, umask):
     assert mode_of(wanted) == 0o700
 
 
+def test_make_directory_undoes_its_part_when_the_rest_fails(tmp_path):
+    with pytest.raises(OSError, match="File name too long"):
+        files.make_directory(str(tmp_path / "a" / "b" / ("x" * 300)))
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_remove_directories_leaves_what_is_in_use(tmp_path):
+    created = files.make_directory(str(tmp_path / "a" / "b" / "c"))
+    (tmp_path / "a" / "theirs").write_text("")
+    files.remove_directories(created)
+    assert [sorted(os.listdir(str(tmp_path / name))) for name in ("", "a")] == [["a"], ["theirs"]]
+
+
 def test_make_directory_below_a_file(tmp_path):
     (tmp_path / "f").write_bytes(b"")
     with pytest.raises(NotADirectoryError) as caught:
