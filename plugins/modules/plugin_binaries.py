@@ -33,6 +33,7 @@ attributes:
   check_mode:
     support: full
     details:
+      - A directory for plugins or state that could not be used fails the task here already.
       - Plugins that would be written are not asked for their versions, RV(plugins[].version) is empty for them.
   diff_mode:
     support: full
@@ -81,8 +82,9 @@ options:
     description:
       - V(present) installs what is missing or differs, by content, mode or owner. The files get mode C(0755) and
         belong to the user who runs the module.
-      - V(absent) removes the plugins that this module installed (or found in place as wanted), if nobody changed them
-        since. If O(src) is given, plugins that are identical to those in it are removed too.
+      - V(absent) removes the plugins that this module wrote, if nobody changed them since. What was in place already
+        when it came is not its own and stays. If O(src) is given, plugins that are identical to those in it are removed
+        too, whoever brought them.
     type: str
     choices: [present, absent]
     default: present
@@ -152,11 +154,15 @@ plugins:
       type: str
       sample: 5ed55ea9c6b5f9f1d9ee0f2d2d3ae9ec04a7e8d56c4a5e4a6b1c1c7b1d3d0d1f
     version:
-      description: Release, in the plugin's own words. Empty if it does not tell, as those that Debian builds.
+      description:
+        - Release, in the plugin's own words. Empty if it does not tell, as those that Debian builds.
+        - To tell, a plugin is started when it was written, once, and its answer is kept for as long as the file stays
+          the same. Of files that neither O(include) nor O(required) names, only those with the name of a known plugin
+          are started.
       type: str
       sample: v1.5.1
     cni_versions:
-      description: Versions of the CNI specification that the plugin speaks, as it answers to C(VERSION).
+      description: Versions of the CNI specification that the plugin speaks, in its own words, as for its release.
       type: list
       elements: str
       sample: ["0.4.0", "1.0.0"]

@@ -10,12 +10,14 @@ first takes its name. Files of other products are never looked at, let alone cha
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from ..cni.errors import NodenetError
-from . import archive, elf, files, findings, manifest, mounts, offers, plugin_version
-from .bin_dir import ADJUSTED, KEPT, MODE, REMOVED, UNCHANGED, WRITES, Present, look, plan, plan_removal
-from .supply import Supply
+from . import bin_write, findings, manifest, mounts, offers
+from .bin_dir import KEPT, MODE, REMOVED, UNCHANGED, WRITES, Present, look, plan, plan_removal
+from .bin_report import Report, entry
+from .supply import Supply, open_supply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def install(
     offers.check_names(include, "include")
     offers.check_names(required, "required")
     record = manifest.Manifest(state_dir, bin_dir)
-    supply = Supply(src, bin_dir, checksum, include, record) if src else Supply.nothing()
+    supply = open_supply(src, bin_dir, checksum, include, record) if src else Supply("")
     try:
         present = look(bin_dir, sorted(set(supply.wanted) | set(required)))
         _check_required(required, supply, present, bin_dir)
@@ -51,18 +53,30 @@ def install(
         actions = plan(wanted, present, owner)
         if any(action in WRITES for _name, action in actions):
             supply.need_content()
+            manifest.probe(state_dir)
+            bin_write.probe(bin_dir)
+
+        @contextlib.contextmanager
+        def recording() -> Iterator[None]:
+            with manifest.updating(state_dir, bin_dir) as current:
+                _note(current, supply, actions, {})
+                current.save()
+                yield
+
         if not check_mode:
-            _write(bin_dir, actions, supply, owner)
-            if actions:
-                _remember(state_dir, bin_dir, supply)
+            # Without a new file there is nothing that must be recorded.
+            writes = any(action in WRITES for _name, action in actions)
+            bin_write.write(bin_dir, actions, supply, owner, recording if writes else contextlib.nullcontext)
     finally:
         supply.close()
     kept = [(name, KEPT) for name in sorted(set(required) - set(wanted))]
-    facts: list[dict[str, Any]] = []
+    report = Report(bin_dir, {*include, *required}, record.versions, absent=check_mode)
     plugins = [
-        _describe(bin_dir, name, action, wanted.get(name) or present[name].sha256, check_mode, facts)
+        report.describe(name, action, wanted.get(name) or present[name].sha256)
         for name, action in sorted(actions + kept)
     ]
+    if not check_mode:
+        _remember(state_dir, bin_dir, record, supply, actions, report.answers)
     after = {
         name: Present("file", digest, MODE, owner or (os.geteuid(), os.getegid())) for name, digest in wanted.items()
     }
@@ -72,7 +86,7 @@ def install(
         "plugins": plugins,
         "removed": [],
         "ignored": supply.ignored,
-        "findings": findings.from_facts(facts),
+        "findings": findings.from_facts(report.facts),
         "diff": _diff(bin_dir, actions, present, after),
     }
 
@@ -92,9 +106,9 @@ def remove(
     """
     offers.check_names(include, "include")
     record = manifest.Manifest(state_dir, bin_dir)
-    recorded = {name: entry["sha256"] for name, entry in record.plugins.items()}
+    recorded = {name: plugin["sha256"] for name, plugin in record.plugins.items()}
     if src and not include:
-        supply = Supply(src, bin_dir, checksum, (), record)
+        supply = open_supply(src, bin_dir, checksum, (), record)
         supply.close()
         recorded = dict({name: offer.sha256 for name, offer in supply.wanted.items()}, **recorded)
     present = look(bin_dir, sorted(set(include) | set(recorded)))
@@ -103,14 +117,17 @@ def remove(
     for name in gone:
         if present[name].kind == "directory":
             raise NodenetError(f"Cannot remove {name} from {bin_dir}: it is a directory, not a plugin", plugin=name)
+    ours = set(record.plugins) & (set(gone) | (set(record.plugins) - set(present)))
+    found = set(record.found) & (set(include) or set(record.found))
+    if ours or found:
+        manifest.probe(state_dir)
     if not check_mode:
-        for name in gone:
-            _remove_file(bin_dir, name)
-        stale = set(record.plugins) & (set(gone) | (set(record.plugins) - set(present)))
-        if stale:
-            with manifest.updating(state_dir, bin_dir) as current:
-                for name in stale:
-                    current.plugins.pop(name, None)
+        with contextlib.ExitStack() as stack:
+            if ours or found:
+                current = stack.enter_context(manifest.updating(state_dir, bin_dir))
+                current.forget(ours, found)
+                stack.enter_context(current.saving())
+            bin_write.remove(bin_dir, gone)
     facts = [
         {
             "kind": "bin-changed-since",
@@ -123,17 +140,7 @@ def remove(
     return {
         "changed": bool(gone),
         "bin_dir": bin_dir,
-        "plugins": [
-            {
-                "name": name,
-                "path": os.path.join(bin_dir, name),
-                "action": action,
-                "sha256": present[name].sha256 or None,
-                "version": None,
-                "cni_versions": [],
-            }
-            for name, action in actions
-        ],
+        "plugins": [entry(bin_dir, name, action, present[name].sha256) for name, action in actions],
         "removed": gone,
         "ignored": [],
         "findings": findings.from_facts(facts),
@@ -176,104 +183,43 @@ def _check_place(bin_dir: str, names: Sequence[str], present: Mapping[str, Prese
         )
 
 
-def _write(bin_dir: str, actions: Sequence[tuple[str, str]], supply: Supply, owner: tuple[int, int] | None) -> None:
-    new = [name for name, action in actions if action in WRITES]
-    if new:
-        try:
-            files.make_directory(bin_dir)
-        except OSError as exc:
-            raise NodenetError(f"Cannot create {bin_dir}: {exc.strerror} ({exc.filename})", bin_dir=bin_dir) from exc
-        files.sweep_temporary(bin_dir)
-        staged: list[files.StagedFile] = []
-        try:
-            for name, pieces in supply.contents(new):
-                staged.append(_stage(bin_dir, name, pieces))
-            for item in staged:
-                item.commit()
-        finally:
-            for item in staged:
-                item.discard()
-        files.sync_directory(bin_dir)
+def _note(
+    record: manifest.Manifest,
+    supply: Supply,
+    actions: Sequence[tuple[str, str]],
+    answers: Mapping[str, dict[str, Any]],
+) -> None:
+    """Put into the record what a run found or brought: ours is what it writes, or wrote before."""
+    source = os.path.basename(supply.label) if supply.digest else supply.label
     for name, action in actions:
-        if action == ADJUSTED:
-            _adjust(os.path.join(bin_dir, name), owner)
+        offer = supply.wanted[name]
+        plugin = {"sha256": offer.sha256, "archive": supply.digest or None}
+        if action in WRITES or record.plugins.get(name, {}).get("sha256") == offer.sha256:
+            record.plugins[name] = dict(plugin, source=source)
+            record.found.pop(name, None)
+        else:
+            record.found[name] = plugin
+    if supply.digest:
+        record.archives[supply.digest] = {"source": source, "files": [offer.as_dict() for offer in supply.offers]}
+    record.versions.update(answers)
 
 
-def _stage(bin_dir: str, name: str, pieces: Iterator[bytes]) -> files.StagedFile:
-    path = os.path.join(bin_dir, name)
-    try:
-        return files.stage_file(path, pieces, MODE)
-    except OSError as exc:
-        raise NodenetError(
-            f"Cannot install {name} in {bin_dir}: {exc.strerror or exc}; nothing was changed", file=path
-        ) from exc
-
-
-def _adjust(path: str, owner: tuple[int, int] | None) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if owner is not None:
-            os.fchown(fd, *owner)
-        os.fchmod(fd, MODE)
-    finally:
-        os.close(fd)
-
-
-def _remove_file(bin_dir: str, name: str) -> None:
-    path = os.path.join(bin_dir, name)
-    try:
-        files.remove_file(path)
-    except OSError as exc:
-        raise NodenetError(f"Cannot remove {name} from {bin_dir}: {exc.strerror or exc}", file=path) from exc
-
-
-def _remember(state_dir: str, bin_dir: str, supply: Supply) -> None:
-    with manifest.updating(state_dir, bin_dir) as record:
-        source = os.path.basename(supply.label) if supply.digest else supply.label
-        for name, offer in supply.wanted.items():
-            record.plugins[name] = {"sha256": offer.sha256, "source": source, "archive": supply.digest or None}
-        if supply.digest:
-            record.archives[supply.digest] = {"source": source, "files": [offer.as_dict() for offer in supply.offers]}
-
-
-def _describe(
-    bin_dir: str, name: str, action: str, digest: str, check_mode: bool, facts: list[dict[str, Any]]
-) -> dict[str, Any]:
-    path = os.path.join(bin_dir, name)
-    answer = None
-    # In check mode a plugin that would be written is not there to be asked.
-    if not check_mode or action in (UNCHANGED, KEPT):
-        fact = _kept_fault(path) if action == KEPT else None
-        if fact is None:
-            answer = plugin_version.ask(path)
-            if answer.problem:
-                fact = {"kind": "bin-silent", "where": path, "reason": answer.problem}
-        if fact:
-            facts.append(fact)
-    return {
-        "name": name,
-        "path": path,
-        "action": action,
-        "sha256": digest or None,
-        "version": answer.release if answer else None,
-        "cni_versions": answer.cni_versions if answer else [],
-    }
-
-
-def _kept_fault(path: str) -> dict[str, Any] | None:
-    """See whether an executable that we did not bring can be run at all."""
-    with open(path, "rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        offer = offers.scan(path, size, iter(lambda: stream.read(archive.PIECE), b""))
-    architectures = elf.node_architectures()
-    if offer.missing:
-        return {"kind": "bin-truncated", "where": path, "reason": offer.missing}
-    if offer.architecture and offer.architecture not in architectures:
-        wanted = " and ".join(architectures)
-        return {"kind": "bin-wrong-architecture", "where": path, "found": offer.architecture, "wanted": wanted}
-    if not os.stat(path).st_mode & 0o111:
-        return {"kind": "bin-not-executable", "where": path, "reason": "no execute bit in its mode"}
-    return None
+def _remember(
+    state_dir: str,
+    bin_dir: str,
+    record: manifest.Manifest,
+    supply: Supply,
+    actions: Sequence[tuple[str, str]],
+    answers: Mapping[str, dict[str, Any]],
+) -> None:
+    """Record what spares the next run some work; what is ours is recorded already."""
+    _note(record, supply, actions, answers)
+    if not record.differs():
+        return
+    # A run that has nothing to write needs no state directory that it can write to.
+    with contextlib.suppress(NodenetError), manifest.updating(state_dir, bin_dir) as current:
+        _note(current, supply, actions, answers)
+        current.save()
 
 
 def _diff(

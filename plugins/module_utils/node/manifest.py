@@ -4,12 +4,15 @@
 
 """The record of the plugins that we installed: ``<state_dir>/plugin_binaries.json``.
 
-It says which files of a bin directory are ours to remove, and what an archive holds, so that the same archive need not
-be unpacked, nor even be there, to see that everything is in place::
+It says which files of a bin directory are ours to remove (``plugins``: those that we wrote, and no others), what an
+archive holds, so that the same archive need not be unpacked, nor even be there, to see that everything is in place,
+and what plugins answered when they were asked, so that they need not be asked again::
 
     {"version": 1, "bin_dirs": {"/opt/cni/bin": {
         "plugins": {"bridge": {"sha256": ..., "source": "cni-plugins-linux-amd64-v1.5.1.tgz", "archive": <its sha256>}},
-        "archives": {<sha256>: {"source": ..., "files": [<offers.Offer as a dict>]}}}}}
+        "found": {"ptp": {"sha256": ..., "archive": ...}},   # in place as wanted before we came: never ours to remove
+        "archives": {<sha256>: {"source": ..., "files": [<offers.Offer as a dict>]}},
+        "versions": {<sha256 of a plugin>: {"release": "v1.5.1", "cni_versions": [...]}}}}}
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from . import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 VERSION = 1
@@ -34,14 +37,20 @@ _LOCK_TIMEOUT_S = 30.0
 
 
 class Manifest:
-    """The part of the record that belongs to one bin directory: ``plugins`` and ``archives``, plain dicts."""
+    """The part of the record that belongs to one bin directory: ``plugins``, ``found``, ``archives``, ``versions``.
+
+    All are plain dicts, to be changed in place; save() writes them.
+    """
 
     def __init__(self, state_dir: str, bin_dir: str) -> None:
         self.path = os.path.join(state_dir, "plugin_binaries.json")
+        self._state_dir = state_dir
         self._key = os.path.realpath(bin_dir)
         self._document: dict[str, Any] = {}
         self.plugins: dict[str, dict[str, Any]] = {}
+        self.found: dict[str, dict[str, Any]] = {}
         self.archives: dict[str, dict[str, Any]] = {}
+        self.versions: dict[str, dict[str, Any]] = {}
         self._load()
 
     def _load(self) -> None:
@@ -51,8 +60,10 @@ class Manifest:
                 document = json.load(stream)
             if document["version"] != VERSION:
                 raise self._refusal(f"it has version {document['version']}, this release knows {VERSION}")
-            own = document["bin_dirs"].get(self._key, {"plugins": {}, "archives": {}})
-            self.plugins, self.archives = dict(own["plugins"]), dict(own["archives"])
+            own = document["bin_dirs"].get(self._key)
+            if own is not None:
+                self.plugins, self.found = dict(own["plugins"]), dict(own["found"])
+                self.archives, self.versions = dict(own["archives"]), dict(own["versions"])
             self._document = document
         except (FileNotFoundError, NotADirectoryError):
             return
@@ -61,21 +72,60 @@ class Manifest:
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
             raise self._refusal("it is not what this collection wrote; move it away to start anew") from exc
 
-    def save(self) -> bool:
-        """Write the record if it differs from the file; False if it did not. Call it within locked()."""
+    def forget(self, plugins: Iterable[str], found: Iterable[str]) -> None:
+        """Drop these names of ours, and of those that were there before us."""
+        for name in plugins:
+            self.plugins.pop(name, None)
+        for name in found:
+            self.found.pop(name, None)
+
+    def differs(self) -> bool:
+        """Tell whether save() would write anything."""
+        return self._updated() != self._document
+
+    @contextlib.contextmanager
+    def saving(self) -> Iterator[None]:
+        """Save the record after the block; what prevents that shows before the block. Call it within updating().
+
+        Errors: NodenetError; nothing is written if the block fails.
+        """
+        document = self._updated()
+        if document == self._document:
+            yield
+            return
+        text = json.dumps(document, indent=1, sort_keys=True) + "\n"
+        try:
+            staged = files.stage_file(self.path, text.encode("utf-8"), 0o644)
+        except OSError as exc:
+            raise _unusable(self._state_dir, exc) from exc
+        with staged:
+            yield
+            try:
+                staged.commit()
+                files.sync_directory(self._state_dir)
+            except OSError as exc:
+                raise _unusable(self._state_dir, exc) from exc
+        self._document = document
+
+    def save(self) -> None:
+        """Write the record if it differs from the file. Call it within updating(). Errors: NodenetError."""
+        with self.saving():
+            pass
+
+    def _updated(self) -> dict[str, Any]:
         bin_dirs = dict(self._document["bin_dirs"])
-        if self.plugins:
-            used = {entry.get("archive") for entry in self.plugins.values()}
-            archives = {digest: archive for digest, archive in self.archives.items() if digest in used}
-            bin_dirs[self._key] = {"plugins": self.plugins, "archives": archives}
+        entries = [*self.plugins.values(), *self.found.values()]
+        if entries:
+            archives, digests = {entry["archive"] for entry in entries}, {entry["sha256"] for entry in entries}
+            bin_dirs[self._key] = {
+                "plugins": self.plugins,
+                "found": self.found,
+                "archives": {digest: archive for digest, archive in self.archives.items() if digest in archives},
+                "versions": {digest: answer for digest, answer in self.versions.items() if digest in digests},
+            }
         else:
             bin_dirs.pop(self._key, None)
-        if bin_dirs == self._document["bin_dirs"]:
-            return False
-        self._document = {"version": VERSION, "bin_dirs": bin_dirs}
-        text = json.dumps(self._document, indent=1, sort_keys=True) + "\n"
-        files.replace_file(self.path, text.encode("utf-8"), 0o644)
-        return True
+        return {"version": VERSION, "bin_dirs": bin_dirs}
 
     def _refusal(self, reason: str) -> NodenetError:
         return NodenetError(f"Cannot read the record of installed plugins in {self.path}: {reason}", file=self.path)
@@ -83,19 +133,43 @@ class Manifest:
 
 @contextlib.contextmanager
 def updating(state_dir: str, bin_dir: str) -> Iterator[Manifest]:
-    """Give the record as it is now, and save it afterwards, with no other run of ours in between.
+    """Give the record as it is now, to be saved before the block ends, with no other run of ours in between.
 
-    Creates the state directory. Errors: OSError, NodenetError.
+    Creates the state directory. Errors: NodenetError.
     """
-    files.make_directory(state_dir)
-    fd = os.open(os.path.join(state_dir, "plugin_binaries.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    created: list[str] = []
+    try:
+        created = files.make_directory(state_dir)
+        fd = os.open(_lock_path(state_dir), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        files.remove_directories(created)
+        raise _unusable(state_dir, exc) from exc
     try:
         _lock(fd, state_dir)
-        manifest = Manifest(state_dir, bin_dir)
-        yield manifest
-        manifest.save()
+        yield Manifest(state_dir, bin_dir)
     finally:
         os.close(fd)
+
+
+def probe(state_dir: str) -> None:
+    """See whether the record can be kept there, without leaving a trace. Errors: NodenetError."""
+    try:
+        files.check_writable(state_dir)
+        with contextlib.suppress(FileNotFoundError):
+            os.close(os.open(_lock_path(state_dir), os.O_RDWR | os.O_CLOEXEC))
+    except OSError as exc:
+        raise _unusable(state_dir, exc) from exc
+
+
+def _lock_path(state_dir: str) -> str:
+    return os.path.join(state_dir, "plugin_binaries.lock")
+
+
+def _unusable(state_dir: str, exc: OSError) -> NodenetError:
+    reason = exc.strerror or str(exc)
+    if exc.filename not in (None, state_dir):
+        reason += f" ({exc.filename})"
+    return NodenetError(f"Cannot keep the record of installed plugins in {state_dir}: {reason}", state_dir=state_dir)
 
 
 def _lock(fd: int, state_dir: str) -> None:
@@ -106,10 +180,11 @@ def _lock(fd: int, state_dir: str) -> None:
             return
         except OSError as exc:
             if exc.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
+                raise _unusable(state_dir, exc) from exc
         if time.monotonic() > deadline:
             raise NodenetError(
-                f"Cannot update the record of installed plugins in {state_dir}: another run has held its lock for "
-                f"{_LOCK_TIMEOUT_S:g} s"
+                f"Cannot keep the record of installed plugins in {state_dir}: another run has held its lock for "
+                f"{_LOCK_TIMEOUT_S:g} s",
+                state_dir=state_dir,
             )
         time.sleep(0.05)

@@ -144,6 +144,11 @@ def select(
     return chosen, sorted(set(by_name) - set(chosen))
 
 
+def is_known(name: str) -> bool:
+    """Tell whether a CNI plugin of that name is known, so that a file of that name may be run as one."""
+    return name in REFERENCE or name in _HOMES
+
+
 def home(name: str) -> str:
     """Say which project publishes a plugin, as the end of a message; "" if that is not known."""
     project = "containernetworking/plugins" if name in REFERENCE else _HOMES.get(name)

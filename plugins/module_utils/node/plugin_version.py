@@ -21,11 +21,12 @@ TIMEOUT_S = 5.0
 _MOST_BYTES = 65536
 _REQUEST = b'{"cniVersion":"1.0.0"}'
 _RELEASE = re.compile(r"(?<![\w.])(v?\d+\.\d+(?:\.\d+)?(?:[-+~][0-9A-Za-z.+~-]+)?)(?!\w|\.\d)")
+_PRINTED = re.compile(r"CNI protocol versions supported: (\d[\d.]*(?:, \d[\d.]*)*)\s*$")
 
 
 class PluginVersion:
-    """``cni_versions``: as answered to VERSION, [] if not. ``release``: such as "v1.5.1", None if it does not tell
-    (Debian's build says "unknown"). ``problem``: why there is no answer to VERSION, "" if there is one.
+    """``cni_versions``: that it speaks, [] if it does not tell. ``release``: such as "v1.5.1", None if it does not tell
+    (Debian's build says "unknown"). ``problem``: why it does not tell its versions, "" if it does.
     """
 
     def __init__(self, release: str | None, cni_versions: list[str], problem: str) -> None:
@@ -35,25 +36,32 @@ class PluginVersion:
 
 
 def ask(path: str, timeout_s: float = TIMEOUT_S) -> PluginVersion:
-    """Run the plugin with VERSION and, if it answers, without a command, upon which plugins print their release.
+    """Run the plugin without a command, upon which most print their release and the versions that they speak.
 
-    Only for executables of this node's architecture that somebody wants to be run as plugins. Each run is ended, with
-    everything it started, after *timeout_s* seconds. Never raises for what the plugin does.
+    One that does not print the versions is run once more, with VERSION, which every plugin has to answer. Only for
+    executables of this node's architecture that somebody wants to be run as plugins. Each run is ended, with everything
+    it started, after *timeout_s* seconds. Never raises for what the plugin does.
     """
-    cni_versions, problem = _cni_versions(path, timeout_s)
-    if problem:
-        return PluginVersion(None, cni_versions, problem)
-    release = None
-    for arguments in ([], ["--version"]):
-        try:
-            code, output, errors = _run([path] + arguments, {}, timeout_s)
-        except (OSError, subprocess.TimeoutExpired):
-            break
-        text = (errors + b"\n" + output).decode("utf-8", "replace")
-        release = release_in(text)
-        if release or (code == 0 and "version" in text):
-            break
-    return PluginVersion(release, cni_versions, "")
+    try:
+        _code, output, errors = _run([path], {}, timeout_s)
+    except OSError as exc:
+        return PluginVersion(None, [], f"it cannot be executed ({exc.strerror})")
+    except subprocess.TimeoutExpired:
+        output = errors = b""  # without a command a plugin may do as it likes
+    text = (errors + b"\n" + output).decode("utf-8", "replace")
+    cni_versions, problem = _printed_versions(text), ""
+    if not cni_versions:
+        cni_versions, problem = _cni_versions(path, timeout_s)
+    return PluginVersion(None if problem else release_in(text), cni_versions, problem)
+
+
+def _printed_versions(text: str) -> list[str]:
+    """Return the versions of "CNI protocol versions supported: 0.4.0, 1.0.0", as the skeleton of Go plugins says it."""
+    for line in text.splitlines():
+        match = _PRINTED.match(line)
+        if match:
+            return match.group(1).split(", ")
+    return []
 
 
 def release_in(text: str) -> str | None:

@@ -19,53 +19,43 @@ if TYPE_CHECKING:
 
 
 class Supply:
-    """The verified source of one run: ``wanted`` offers by name, ``ignored`` names, and the content when needed."""
+    """The verified source of one run, as open_supply() gives it; on its own, one that holds nothing.
 
-    wanted: dict[str, offers.Offer]
-    ignored: list[str]
+    ``label``: what the user calls it. ``digest``: sha256 of an archive, "" for a directory. ``offers``: what it holds.
+    ``wanted``: offers to install, by name. ``ignored``: names of other files.
+    """
 
-    def __init__(
-        self, src: str, bin_dir: str, checksum: str | None, include: Sequence[str], record: manifest.Manifest
-    ) -> None:
-        self.label = src
+    def __init__(self, label: str) -> None:
+        self.label = label
         self.digest = ""
+        self.offers: list[offers.Offer] = []
+        self.wanted: dict[str, offers.Offer] = {}
+        self.ignored: list[str] = []
         self._source: archive.ArchiveSource | archive.DirectorySource | None = None
         self._absence: NodenetError | None = None
-        if os.path.realpath(src) == os.path.realpath(bin_dir):
-            raise NodenetError(
-                f"Cannot install plugins from {src} into {bin_dir}: they are the same directory; leave out src to only "
-                "look after the required ones"
-            )
-        demanded = wanted_digest(checksum, os.path.basename(src)) if checksum else None
+
+    def verify(self, demanded: tuple[str, str] | None, record: manifest.Manifest) -> None:
+        """Open the source and check its digest; demanded: see checksum.wanted_digest. Errors: NodenetError."""
         try:
-            self._source = archive.open_source(src)
+            self._source = archive.open_source(self.label)
         except NodenetError as exc:
             # An archive that was removed after it was installed is not needed to see that all of it is in place.
             if not exc.facts.get("src_missing") or not demanded or demanded[1] not in record.archives:
                 raise
             self._absence = exc
             self.digest = demanded[1]
-        try:
-            if self._source:
-                _verify(self._source, demanded)
-                self.digest = self._source.digest
-            known = record.archives.get(self.digest)
-            if known and self.digest:
-                self.offers = [offers.Offer(**values) for values in known["files"]]
-            elif self._source:
-                self.offers = offers.inspect(self._source, include)
-            self.wanted, self.ignored = offers.select(self.offers, include, elf.node_architectures(), src)
-        except BaseException:
-            self.close()
-            raise
+            return
+        _verify(self._source, demanded)
+        self.digest = self._source.digest
 
-    @classmethod
-    def nothing(cls) -> Supply:
-        supply = cls.__new__(cls)
-        supply.label = supply.digest = ""
-        supply.wanted, supply.ignored, supply.offers = {}, [], []
-        supply._source = supply._absence = None
-        return supply
+    def choose(self, include: Sequence[str], record: manifest.Manifest) -> None:
+        """Settle what is wanted of the source. Errors: NodenetError, OSError."""
+        known = record.archives.get(self.digest)
+        if known:
+            self.offers = [offers.Offer(**values) for values in known["files"]]
+        elif self._source:
+            self.offers = offers.inspect(self._source, include)
+        self.wanted, self.ignored = offers.select(self.offers, include, elf.node_architectures(), self.label)
 
     def need_content(self) -> None:
         if self._absence:
@@ -96,6 +86,33 @@ class Supply:
     def close(self) -> None:
         if self._source:
             self._source.close()
+
+
+def open_supply(
+    src: str, bin_dir: str, checksum: str | None, include: Sequence[str], record: manifest.Manifest
+) -> Supply:
+    """Verify *src* and choose from it; close() the result. Arguments as for binaries.install().
+
+    Errors: NodenetError, OSError.
+    """
+    if "://" in src:
+        raise NodenetError(
+            f"Cannot take plugins from {src}: nothing is fetched from a URL; download it before and give the path"
+        )
+    if os.path.realpath(src) == os.path.realpath(bin_dir):
+        raise NodenetError(
+            f"Cannot install plugins from {src} into {bin_dir}: they are the same directory; leave out src to only "
+            "look after the required ones"
+        )
+    demanded = wanted_digest(checksum, os.path.basename(src)) if checksum else None
+    supply = Supply(src)
+    try:
+        supply.verify(demanded, record)
+        supply.choose(include, record)
+    except BaseException:
+        supply.close()
+        raise
+    return supply
 
 
 def _verify(source: archive.ArchiveSource | archive.DirectorySource, demanded: tuple[str, str] | None) -> None:

@@ -113,12 +113,26 @@ def test_bad_input(run, tmp_path, options, message):
     assert os.listdir(str(tmp_path)) == []
 
 
-def test_read_only_file_system(run, src, tmp_path):
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(
+    ("bin_dir", "state_dir", "message"),
+    [
+        ("ro", "state", "Cannot write plugins into {top}/ro: Read-only file system"),
+        ("ro/bin", "state", "Cannot create {top}/ro/bin: Read-only file system ({top}/ro)"),
+        (
+            "bin",
+            "ro/state",
+            "Cannot keep the record of installed plugins in {top}/ro/state: Read-only file system ({top}/ro)",
+        ),
+    ],
+)
+def test_read_only_file_system(src, tmp_path, bin_dir, state_dir, message, check):
     if os.geteuid() != 0:
         pytest.skip("not run: needs root to mount")
     mount = tmp_path / "ro"
     mount.mkdir()
-    arguments = json.dumps({"src": src, "bin_dir": str(mount / "bin"), "state_dir": str(mount / "state")})
+    places = {"bin_dir": str(tmp_path / bin_dir), "state_dir": str(tmp_path / state_dir)}
+    arguments = json.dumps(dict(places, src=src, _ansible_check_mode=check))
     program = (
         "import sys\n"
         "from ansible.module_utils.testing import patch_module_args\n"
@@ -134,4 +148,11 @@ def test_read_only_file_system(run, src, tmp_path):
         check=False,
     )
     result = json.loads(done.stdout)
-    assert result["msg"] == f"Cannot create {mount}/bin: Read-only file system ({mount}/bin)"
+    assert result["msg"] == message.format(top=tmp_path)
+    assert sorted(os.listdir(str(tmp_path))) == ["cni.tgz", "ro"]
+
+
+def test_url_is_not_fetched(run):
+    for options in ({"src": "https://host.example/cni.tgz"}, {"src": "x", "checksum": "sha256:http://host.example/S"}):
+        message = run(**options)["msg"]
+        assert message.endswith("nothing is fetched from a URL; download it before and give the path"), message

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -78,6 +79,19 @@ def label_of(path):
 
 def actions(result):
     return {plugin["name"]: plugin["action"] for plugin in result["plugins"]}
+
+
+@contextlib.contextmanager
+def small_files(size):
+    """Let no file grow beyond *size* bytes: what a full disk does, to one process."""
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.fixture
@@ -453,8 +467,12 @@ def test_bin_dir_that_is_a_file(node):
     for check_mode in (True, False):
         with pytest.raises(NodenetError, match=f"^Cannot install plugins in {node.bin}: it is no directory"):
             node.install(node.archive({"bridge": "1"}), check_mode=check_mode)
-    with pytest.raises(NodenetError, match="^Cannot create .*/bin/deep: Not a directory"):
-        binaries.install(str(node.bin / "deep"), str(node.state), node.archive({"bridge": "1"}))
+    for check_mode in (True, False):
+        with pytest.raises(NodenetError, match="^Cannot create .*/bin/deep: Not a directory .*/bin.$"):
+            binaries.install(
+                str(node.bin / "deep"), str(node.state), node.archive({"bridge": "1"}), check_mode=check_mode
+            )
+    assert sorted(os.listdir(str(node.top))) == ["bin"]
 
 
 def test_source_and_destination_are_one(node):
@@ -472,7 +490,7 @@ def test_source_that_changes_after_it_was_verified_is_not_installed(node):
     def read_all(source):
         return [list(pieces) for _name, pieces in source.contents(["bridge", "ptp"])]
 
-    source = supply.Supply(str(src), str(node.bin), None, (), manifest.Manifest(str(node.state), str(node.bin)))
+    source = supply.open_supply(str(src), str(node.bin), None, (), manifest.Manifest(str(node.state), str(node.bin)))
     plugin_files.write(src / "bridge", plugin_files.elf("evil"))
     with pytest.raises(NodenetError, match="^Cannot install bridge from .*: it changed while it was read"):
         read_all(source)
@@ -488,19 +506,156 @@ def test_full_disk_changes_nothing(node, size):
     before = node.tree()
     members = {"bridge": plugin_files.elf("new"), "ptp": plugin_files.elf("new", size=size)}
     src = plugin_files.tar(node.out / "cni.tgz", members)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100000, hard))
-    try:
-        with pytest.raises(NodenetError, match="^Cannot install ptp in .*: File too large; nothing was changed"):
-            node.install(src)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, handler)
+    with small_files(100000), pytest.raises(NodenetError) as caught:
+        node.install(src)
+    assert str(caught.value) == f"Cannot install ptp in {node.bin}: File too large; nothing was changed"
     after = node.tree()
     assert {name: entry for name, entry in after.items() if name != "bin"} == {
         name: entry for name, entry in before.items() if name != "bin"
     }
+
+
+def test_new_directory_goes_again_when_nothing_could_be_written(node):
+    src = plugin_files.tar(node.out / "cni.tgz", {"bridge": plugin_files.elf("new", size=200000)})
+    with small_files(1000), pytest.raises(NodenetError, match="^Cannot install bridge in .*; nothing was changed$"):
+        binaries.install(str(node.bin / "deep"), str(node.state), src)
+    assert node.tree() == {}
+
+
+# The record comes first
+
+
+def state_in_a_file(node):
+    node.top.joinpath("state").write_text("")
+
+
+def state_below_a_file(node):
+    node.top.joinpath("file").write_text("")
+    node.state = node.top / "file" / "deep" / "state"
+
+
+def state_behind_a_dangling_link(node):
+    node.state.symlink_to("gone")
+
+
+def lock_that_is_none(node):
+    (node.state / "plugin_binaries.lock").mkdir(parents=True)
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+@pytest.mark.parametrize(
+    "spoil", [state_in_a_file, state_below_a_file, state_behind_a_dangling_link, lock_that_is_none]
+)
+def test_state_dir_that_cannot_be_used(node, spoil, check_mode):
+    spoil(node)
+    before = node.tree()
+    src = node.archive({"bridge": "1"})
+    with pytest.raises(NodenetError, match=f"^Cannot keep the record of installed plugins in {node.state}: "):
+        node.install(src, check_mode=check_mode)
+    assert node.tree() == before
+    # Where nothing has to be written, nothing has to be recorded.
+    node.put("bridge", "1")
+    assert node.install(src, check_mode=check_mode)["changed"] is False
+
+
+def test_record_that_cannot_be_written(node):
+    src = node.archive({"bridge": "1"})
+    node.bin.mkdir()
+    with small_files(400), pytest.raises(NodenetError, match="^Cannot keep the record of .*/state: File too large$"):
+        node.install(src)
+    assert os.listdir(str(node.bin)) == []
+    os.rmdir(str(node.bin))
+    with small_files(400), pytest.raises(NodenetError, match="^Cannot keep the record of "):
+        node.install(src)
+    assert not node.bin.exists()
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_removal_whose_record_cannot_be_kept(node, check_mode):
+    node.install(node.archive({"bridge": "1"}))
+    os.unlink(str(node.state / "plugin_binaries.lock"))
+    lock_that_is_none(node)
+    with pytest.raises(NodenetError, match="^Cannot keep the record of .*/state: Is a directory "):
+        node.remove(check_mode=check_mode)
+    assert node.labels() == {"bridge": "1"}
+
+
+def test_run_that_is_killed_between_two_renames_leaves_no_plugin_unrecorded(node, monkeypatch):
+    src = node.archive({"bridge": "1", "ptp": "1"})
+    commit = files.StagedFile.commit
+
+    def until_killed(staged):
+        if staged.path.endswith("/ptp"):
+            raise KeyboardInterrupt
+        commit(staged)
+
+    monkeypatch.setattr(files.StagedFile, "commit", until_killed)
+    with pytest.raises(KeyboardInterrupt):
+        node.install(src)
+    monkeypatch.undo()
+    assert node.labels() == {"bridge": "1"}
+    assert node.remove()["removed"] == ["bridge"]
+
+
+# Asking the plugins
+
+
+class Counted:
+    """A plugin that notes each of its starts."""
+
+    def __init__(self, node, name):
+        self._log = node.out / (name + ".log")
+        self.content = f'#!/bin/sh\necho "$CNI_COMMAND" >> {self._log}\n'.encode() + plugin_files.script("v1.2.3")
+
+    def starts(self):
+        found = self._log.read_text().splitlines() if self._log.exists() else []
+        self._log.write_text("")
+        return found
+
+
+def test_plugin_is_started_once_when_it_is_written_and_not_again(node):
+    mine = Counted(node, "mine")
+    plugin_files.write(node.out / "src" / "mine", mine.content)
+    first = node.install(str(node.out / "src"), include=["mine"])
+    assert mine.starts() == [""]
+    before = node.tree()
+    for check_mode in (False, True):
+        again = node.install(str(node.out / "src"), include=["mine"], check_mode=check_mode)
+        assert again["plugins"] == [dict(first["plugins"][0], action="unchanged")]
+    assert (mine.starts(), first["plugins"][0]["version"]) == ([], "v1.2.3")
+    assert node.tree() == before
+    plugin_files.write(node.bin / "mine", b"spoilt")
+    node.install(str(node.out / "src"), include=["mine"])
+    assert mine.starts() == [""]
+
+
+def test_plugin_that_was_there_is_started_once(node):
+    mine = Counted(node, "mine")
+    plugin_files.write(node.out / "src" / "mine", mine.content)
+    plugin_files.write(node.bin / "mine", mine.content)
+    for starts in ([""], []):
+        (item,) = node.install(str(node.out / "src"), include=["mine"])["plugins"]
+        assert (item["version"], mine.starts()) == ("v1.2.3", starts)
+
+
+def test_plugin_that_gave_no_answer_is_asked_again(node):
+    plugin_files.write(node.out / "src" / "mute", b"#!/bin/sh\nexit 7\n")
+    for _run in range(2):
+        assert [item["code"] for item in node.install(str(node.out / "src"), include=["mute"])["findings"]] == [
+            "BIN002"
+        ]
+
+
+def test_program_that_nobody_calls_a_plugin_is_not_started(node):
+    # It would be a finding that it gives no answer.
+    program = Path("/bin/true").read_bytes()
+    src = plugin_files.tar(node.out / "cni.tgz", {"bridge": program, "setup": program})
+    result = node.install(src)
+    assert [item["where"] for item in result["findings"]] == [str(node.bin / "bridge")]
+    assert actions(result) == {"bridge": "installed", "setup": "installed"}
+    for options in ({"include": ["setup"]}, {"required": ["setup"]}):
+        result = node.install(src, **options)
+        assert str(node.bin / "setup") in [item["where"] for item in result["findings"]]
 
 
 def test_leftovers_of_a_killed_run_go(node):
@@ -684,11 +839,31 @@ def test_removal_where_nothing_ever_was(node):
     assert node.tree() == {}
 
 
-def test_plugin_that_was_in_place_already_becomes_ours(node):
-    src = node.archive({"bridge": "1"})
+def test_plugin_that_was_in_place_already_stays_somebody_elses(node):
+    src = node.archive({"bridge": "1", "ptp": "1"})
+    checksum = "sha256:" + hashlib.sha256(Path(src).read_bytes()).hexdigest()
     node.put("bridge", "1")
-    assert node.install(src)["changed"] is False
-    assert node.remove()["removed"] == ["bridge"]
+    os.chmod(str(node.put("ptp", "1")), 0o700)
+    assert actions(node.install(src, checksum=checksum)) == {"bridge": "unchanged", "ptp": "adjusted"}
+    os.unlink(src)
+    # What the archive holds is known all the same.
+    assert node.install(src, checksum=checksum)["changed"] is False
+    assert node.remove()["removed"] == []
+    assert node.labels() == {"bridge": "1", "ptp": "1"}
+
+
+def test_what_we_wrote_stays_ours_when_another_archive_holds_the_same(node):
+    node.install(node.archive({"bridge": "1", "ptp": "1"}))
+    node.install(node.archive({"bridge": "1", "ptp": "2"}, "next.tgz"))
+    assert node.remove()["removed"] == ["bridge", "ptp"]
+
+
+def test_removal_forgets_what_was_found(node):
+    node.put("bridge", "1")
+    node.install(node.archive({"bridge": "1"}))
+    assert str(node.bin) in (node.state / "plugin_binaries.json").read_text()
+    node.remove()
+    assert str(node.bin) not in (node.state / "plugin_binaries.json").read_text()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 1}', '{"version": 1, "bin_dirs": []}', "\udcff"])

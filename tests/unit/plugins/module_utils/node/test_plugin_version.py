@@ -42,14 +42,33 @@ def test_answer(tmp_path):
     assert (answer.release, answer.cni_versions, answer.problem) == ("v1.5.1", ["0.4.0", "1.0.0"], "")
 
 
-def test_release_from_an_option_when_the_plain_call_tells_nothing(tmp_path):
-    text = """
-case "$CNI_COMMAND:$1" in
-VERSION:*) echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}';;
-:--version) echo 'my plugin 2.3.4';;
-*) exit 1;;
-esac"""
-    assert plugin_version.ask(plugin(tmp_path, text)).release == "2.3.4"
+def test_number_of_starts(tmp_path):
+    count = f'echo "$CNI_COMMAND" >> {tmp_path}/starts\n'
+    assert plugin_version.ask(plugin(tmp_path, count + "exec /bin/sh " + talker(tmp_path))).release == "v1.5.1"
+    assert (tmp_path / "starts").read_text() == "\n"
+    # One that says nothing without a command is asked for what every plugin has to answer.
+    answer = """[ "$CNI_COMMAND" != VERSION ] || echo '{"supportedVersions":["1.0.0"]}'"""
+    assert plugin_version.ask(plugin(tmp_path, count + answer)).cni_versions == ["1.0.0"]
+    assert (tmp_path / "starts").read_text() == "\n\nVERSION\n"
+
+
+def talker(tmp_path):
+    return plugin_files.write(tmp_path / "talker", plugin_files.script("v1.5.1"))
+
+
+def test_plugin_that_waits_for_a_command(tmp_path):
+    text = """[ -n "$CNI_COMMAND" ] || sleep 60\necho '{"supportedVersions":["1.0.0"]}'"""
+    answer = plugin_version.ask(plugin(tmp_path, text), timeout_s=0.5)
+    assert (answer.release, answer.cni_versions, answer.problem) == (None, ["1.0.0"], "")
+
+
+@pytest.mark.parametrize(
+    "line", ["CNI protocol versions supported: ", "CNI protocol versions supported: all", "versions supported: 1.0.0"]
+)
+def test_line_that_lists_no_versions_is_no_answer(tmp_path, line):
+    answer = plugin_version.ask(plugin(tmp_path, f"echo '{line}'"))
+    assert answer.cni_versions == []
+    assert answer.problem.startswith("exit code 0, it says ")
 
 
 def test_plugin_sees_the_request_and_no_foreign_environment(tmp_path, monkeypatch):

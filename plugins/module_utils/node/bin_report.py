@@ -1,0 +1,88 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is said of the plugins of a bin directory: their versions, and what keeps them from being run."""
+
+from __future__ import annotations
+
+import os
+
+from . import archive, elf, offers, plugin_version
+from .bin_dir import KEPT, UNCHANGED, WRITES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
+
+class Report:
+    """Describes plugins one by one: ``facts`` and the ``answers`` of those that were asked gather meanwhile.
+
+    named: what the user names; of other files only those with the name of a known plugin are ever run, since an archive
+    may hold any program. versions: former answers, by sha256. absent: nothing was written (check mode), so that a new
+    plugin is not there to be asked.
+    """
+
+    def __init__(
+        self, bin_dir: str, named: Collection[str], versions: Mapping[str, dict[str, Any]], absent: bool
+    ) -> None:
+        self._bin_dir = bin_dir
+        self._named = named
+        self._versions = versions
+        self._absent = absent
+        self.facts: list[dict[str, Any]] = []
+        self.answers: dict[str, dict[str, Any]] = {}
+
+    def describe(self, name: str, action: str, digest: str) -> dict[str, Any]:
+        """Return the plugin's entry in the module's result. Errors: OSError."""
+        answer = self._versions.get(digest) if action not in WRITES else None
+        if answer is None and self._can_be_asked(name, action):
+            answer = self._ask(name, action, digest)
+        return entry(self._bin_dir, name, action, digest, answer)
+
+    def _can_be_asked(self, name: str, action: str) -> bool:
+        if self._absent and action not in (UNCHANGED, KEPT):
+            return False
+        return name in self._named or offers.is_known(name)
+
+    def _ask(self, name: str, action: str, digest: str) -> dict[str, Any] | None:
+        path = os.path.join(self._bin_dir, name)
+        fact = _fault(path) if action == KEPT else None
+        if fact is None:
+            answer = plugin_version.ask(path)
+            if not answer.problem:
+                self.answers[digest] = {"release": answer.release, "cni_versions": answer.cni_versions}
+                return self.answers[digest]
+            fact = {"kind": "bin-silent", "where": path, "reason": answer.problem}
+        self.facts.append(fact)
+        return None
+
+
+def entry(bin_dir: str, name: str, action: str, digest: str, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """One element of the module's ``plugins``; *answer*: {"release", "cni_versions"} of the plugin, if it is known."""
+    return {
+        "name": name,
+        "path": os.path.join(bin_dir, name),
+        "action": action,
+        "sha256": digest or None,
+        "version": answer["release"] if answer else None,
+        "cni_versions": answer["cni_versions"] if answer else [],
+    }
+
+
+def _fault(path: str) -> dict[str, Any] | None:
+    """See whether an executable that we did not bring can be run at all."""
+    with open(path, "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        offer = offers.scan(path, size, iter(lambda: stream.read(archive.PIECE), b""))
+    architectures = elf.node_architectures()
+    if offer.missing:
+        return {"kind": "bin-truncated", "where": path, "reason": offer.missing}
+    if offer.architecture and offer.architecture not in architectures:
+        wanted = " and ".join(architectures)
+        return {"kind": "bin-wrong-architecture", "where": path, "found": offer.architecture, "wanted": wanted}
+    if not os.stat(path).st_mode & 0o111:
+        return {"kind": "bin-not-executable", "where": path, "reason": "no execute bit in its mode"}
+    return None
