@@ -29,19 +29,23 @@ FLANNEL_OPTIONS: dict[str, t.Any] = {
 def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.NoReturn:
     """Call *function* and leave the module with what it returns.
 
+    A path option with a NUL byte, which no path can have, ends it before that.
     An expected failure (any NodenetError, also one of the CNI protocol) ends the module with its text as ``msg`` and
     its facts as further keys. An OSError that nobody has put into words names the path. Everything else is a defect and
     stays a traceback.
     """
+    for name, option in module.argument_spec.items():
+        if option.get("type") == "path" and "\0" in (module.params[name] or ""):
+            module.fail_json(msg=f"Cannot use {module.params[name]!r} as {name}: a path holds no NUL byte")
     try:
         result = function()
     except NodenetError as exc:
         facts: dict[str, t.Any] = {
             key: value for key, value in exc.facts.items() if key not in ("msg", "failed", "changed")
         }
-        module.fail_json(msg=str(exc), **facts)
+        module.fail_json(msg=_printable(str(exc)), **facts)
     except OSError as exc:
-        module.fail_json(msg=os_error_text(exc), errno=exc.errno)
+        module.fail_json(msg=_printable(os_error_text(exc)), errno=exc.errno)
     module.exit_json(**dict({"changed": False}, **result))
 
 
@@ -70,6 +74,14 @@ def diff(before: t.Iterable[str], after: t.Iterable[str], header: str) -> dict[s
         "before_header": header,
         "after_header": header,
     }
+
+
+def _printable(text: str) -> str:
+    if text.isascii() and "\0" not in text:
+        return text
+    from .host_local.rows import printable  # names that are no UTF-8 are rare
+
+    return printable(text)
 
 
 def _text(path: object) -> str:

@@ -30,7 +30,8 @@ options:
     description:
       - Names of the networks to report. A name that neither a configuration nor a directory has is an error.
       - When left out, all networks of O(conf_dir) are reported, and all directories beside theirs that hold
-        reservations.
+        reservations. One whose directory or lock cannot be used is left out then, and RV(findings) says so; of a
+        network that is named here it is an error.
     type: list
     elements: str
   config:

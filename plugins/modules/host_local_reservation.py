@@ -100,6 +100,9 @@ options:
         description:
           - Whether the owner shall hold addresses or not.
           - Releasing works without valid ranges.
+          - A file of an old plugin release, which names a container but no interface, belongs to an entry that lists
+            its address or lists none. A release frees it if it lists its address, or if the interface has no file of
+            its own, as the plugin does.
         type: str
         choices:
           - present
@@ -127,6 +130,8 @@ notes:
   - C(last_reserved_ip.N), the plugin's rotation, is neither read nor written. A static reservation does not move it.
   - An address that is held already is kept when it has come to lie outside of the ranges, and RV(findings) says so. A
     new address outside of the ranges is refused, and so is a gateway.
+  - An address that is held under an odd spelling, such as C(2001:DB8::5), is taken for nobody but this module. Its file
+    is replaced by one with the canonical name, and RV(moved) says so.
   - An empty address file that is older than 60 seconds was left by a crash and is replaced when its address is wanted.
 seealso:
   - module: nodenet.cni.host_local_info
@@ -241,7 +246,7 @@ removed:
   elements: dict
   contains: *reservation
 moved:
-  description: Addresses of an owner that the task replaced by another one.
+  description: Addresses of an owner that the task replaced by another one, or by the canonical spelling.
   returned: success
   type: list
   elements: dict
@@ -259,7 +264,7 @@ moved:
       type: str
       sample: eth0
     from:
-      description: The former address.
+      description: The former address, as its file is named.
       type: str
       sample: 192.0.2.50
     to:

@@ -12,7 +12,8 @@ import time
 
 from ..cni.errors import NodenetError
 from . import lock
-from .store import Store, StoreError, network_dir
+from .layout import network_dir
+from .store import Store, StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

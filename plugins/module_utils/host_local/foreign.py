@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import stat
 
+from .addresses import parse_address
 from .snapshot import strip_space
-from .store import NAME_CHARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,13 +27,22 @@ def foreign_contents(store: Store) -> Iterator[tuple[str, bytes]]:
     for here, _directories, names, fd in os.fwalk(".", dir_fd=store.directory):
         for name in sorted(names):
             path = os.path.normpath(os.path.join(here, name))
-            if path == name and not name.strip(NAME_CHARS):
+            if path == name and is_address(name):
                 continue
             try:
                 content = _read_regular(name, fd)
             except OSError:
                 continue
             yield path, strip_space(content)
+
+
+def is_address(name: str) -> bool:
+    """Tell whether a file of that name is an address file, whatever its spelling."""
+    try:
+        parse_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _read_regular(name: str, directory: int) -> bytes:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from ..cni.errors import NodenetError
+from .idforms import SANDBOX_ID, id_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _HEX = "0123456789abcdef"
 _FULL_ID = 64
+_UUID = id_form("00000000-0000-0000-0000-000000000000")
 #: A shorter beginning of an id proves nothing; tools print 12 or 13 characters of it.
 SHORTEST_PREFIX = 12
 
@@ -39,7 +41,7 @@ class LiveAttachments:
                 known.add(ifname)
         self._lengths = sorted({len(one) for one in self._listed if len(one) >= SHORTEST_PREFIX})
         # with an empty list only plain ids can be judged
-        self._forms = {_listed_form(one) for one in self._listed} or {""}
+        self._forms = {form for one in self._listed for form in _listed_forms(one)} or {SANDBOX_ID}
 
     def judge(self, container_id: str, ifname: str) -> bool | None:
         """Tell whether the holder of a reservation is alive; None if the list does not say.
@@ -57,8 +59,7 @@ class LiveAttachments:
                 return True
         if exact != ():
             return False
-        form = _form(container_id)
-        return False if form is not None and form in self._forms else None
+        return False if id_form(container_id) in self._forms else None
 
 
 def _covers(interfaces: Iterable[str] | None, ifname: str) -> bool:
@@ -67,17 +68,10 @@ def _covers(interfaces: Iterable[str] | None, ifname: str) -> bool:
     return ifname in interfaces if ifname else any(True for _one in interfaces)
 
 
-def _form(container_id: str) -> str | None:
-    """Return what stands before the 64 hex digits of an id, None for an id that is something else."""
-    head, tail = container_id[:-_FULL_ID], container_id[-_FULL_ID:]
-    if len(tail) < _FULL_ID or tail.strip(_HEX) or (head and not head.endswith("-")):
-        return None
-    return head
-
-
-def _listed_form(container_id: str) -> str | None:
-    """Return the form of a listed id, which may be cut short."""
-    head = container_id.rstrip(_HEX)
-    if len(container_id) - len(head) < SHORTEST_PREFIX or (head and not head.endswith("-")):
-        return None
-    return head
+def _listed_forms(container_id: str) -> set[str]:
+    """Return the forms that a listed id stands for: its own, and that of the whole id of which it may be the start."""
+    form = id_form(container_id)
+    head, dash, tail = container_id.rpartition("-")
+    if form == _UUID or tail.strip(_HEX) or not SHORTEST_PREFIX <= len(tail) < _FULL_ID:
+        return {form}
+    return {form, id_form(head + dash + "0" * _FULL_ID)}

@@ -15,8 +15,9 @@ import gc
 from operator import itemgetter
 
 from .addresses import parse_address
-from .rows import row, short_list
-from .snapshot import Reservation
+from .layout import LAST_RESERVED_PREFIX, LOCK_NAME
+from .rows import printable, row, short_list
+from .snapshot import Reservation, split_owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Report:
         :param contents: what `foreign.foreign_contents` yields
         """
         owned = {content for content, _mtime in snapshot.files.values() if content}
-        copies = [name for name, content in contents if content in owned]
+        copies = [printable(name) for name, content in contents if content in owned]
         if copies:
             self._fact("ipam-foreign-copy", count=len(copies), names=short_list(copies))
 
@@ -129,7 +130,7 @@ class Report:
                     self._note("ipam-odd-name", [name])
             age = int(now - mtime)
             if content.translate(None, _PLAIN) == b"\r\n" and b"\r\n" in content:
-                container_id, ifname = content.decode().split("\r\n")
+                container_id, ifname = split_owner(content.decode())
             else:
                 container_id, ifname = self._odd_content(name, content)
             entries.append((key, name, row(address, container_id, ifname, None, age if age > 0 else 0)))
@@ -270,9 +271,9 @@ def _foreign(snapshot: Snapshot, no_addresses: Sequence[str]) -> list[str]:
     """Return the names that are none of the plugin's, a directory with a slash at its end."""
     names = (snapshot.names - snapshot.files.keys() - snapshot.unreadable.keys()).union(no_addresses)
     return sorted(
-        name + "/" if name in snapshot.directories else name
+        printable(name) + "/" if name in snapshot.directories else printable(name)
         for name in names
-        if name != "lock" and not name.startswith("last_reserved_ip.")
+        if name != LOCK_NAME and not name.startswith(LAST_RESERVED_PREFIX)
     )
 
 

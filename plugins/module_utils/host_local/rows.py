@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from .ranges import RangeSet
 
 
+def printable(name: str) -> str:
+    r"""Return a file name as text that every result can carry: a byte that is no UTF-8 as ``\xff``."""
+    if name.isascii() and "\0" not in name:
+        return name
+    escaped = (f"\\x{ord(one) & 0xFF:02x}" if one == "\0" or "\udc80" <= one <= "\udcff" else one for one in name)
+    return "".join(escaped).encode("utf-8", "backslashreplace").decode()
+
+
 def owner_of(container_id: str) -> str | None:
     """Return the owner of a static reservation, None for one of a runtime."""
     return container_id[len(STATIC_PREFIX) :] if container_id.startswith(STATIC_PREFIX) else None

@@ -11,11 +11,11 @@ import os
 from ..cni import gojson
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
-from ..host_local.config import DEFAULT_DATA_DIR
-from ..host_local.foreign import foreign_contents
-from ..host_local.lock import LockTimeout
+from ..host_local.foreign import foreign_contents, is_address
+from ..host_local.layout import DEFAULT_DATA_DIR, network_dir
+from ..host_local.lock import LockTimeout, check_timeout
 from ..host_local.report import Report
-from ..host_local.store import Store, StoreError, network_dir
+from ..host_local.store import NAME_CHARS, Store, StoreError
 from .targets import Target
 
 TYPE_CHECKING = False
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Sequence
 
     from ..host_local.live import LiveAttachments
+    from .networks import Network
 
 #: Version of the report's form; fleet_audit refuses one that it does not know.
 REPORT_VERSION = 1
@@ -43,15 +44,14 @@ def report(
     :param data_dir: look here instead of in the directories that the configurations name
     :param config: report the networks of this configuration instead of those of *conf_dir*
     :param live: ``attachments``, the list of those that are alive; None when nobody said
-    :raises NodenetError: an unknown name, or a directory or lock that cannot be used
+    :raises NodenetError: an unknown name; of networks that *names* or *config* name also a directory or lock that
+        cannot be used, which else is a finding, and the network is left out
     """
+    check_timeout(lock_timeout, "lock_timeout")
     from . import networks as definitions
 
     if config is not None:
-        found = definitions.network_of("the option config", gojson.from_plain(config), flannel_subnet_file)
-        facts = [fact for one in found for fact in one.facts]
-        if not found:
-            raise NodenetError("Cannot report the networks of the option config: none of its plugins uses host-local")
+        found, facts = _configured(config, flannel_subnet_file)
     else:
         found, facts = definitions.all_networks(conf_dir, flannel_subnet_file)
     networks = [Target(one.name, network=one) for one in found]
@@ -63,13 +63,18 @@ def report(
         networks = [known.get(name) or _orphan(name, data_dirs, conf_dir) for name in dict.fromkeys(names)]
         facts = [fact for fact in facts if fact.get("network") in names]
     elif config is None:
-        networks = networks + _orphans(networks, data_dirs)
+        orphans, more = _orphans(networks, data_dirs)
+        networks, facts = networks + orphans, facts + more
 
     judge = _judge(live) if live is not None else None
     documents = []
     for one in networks:
-        document, noted = _report_network(one, judge, lock_timeout)
-        if names is None and not one.source and not _worth_reporting(document):
+        try:
+            document, noted = _report_network(one, judge, lock_timeout)
+        except (StoreError, LockTimeout, OSError) as error:
+            if names is not None or config is not None:
+                raise NodenetError(f"Cannot report network {one.name} in {one.path}: {error}", where=one.path) from None
+            facts = [*facts, {"kind": "ipam-dir-unusable", "where": one.path, "reason": str(error)}]
             continue
         documents.append(document)
         facts = facts + noted
@@ -80,6 +85,19 @@ def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
     from . import findings  # the registry is long, and a healthy node has nothing to tell
 
     return findings.from_facts(facts)
+
+
+def _configured(config: dict[str, Any], flannel_subnet_file: str) -> tuple[list[Network], list[dict[str, Any]]]:
+    from . import networks as definitions
+
+    where = "the option config"
+    found = definitions.network_of(where, gojson.from_plain(config), flannel_subnet_file)
+    if not found:
+        raise NodenetError(f"Cannot report the networks of {where}: none of its plugins uses host-local")
+    for one in found:
+        if not valid_name(one.name):
+            raise NodenetError(f"Cannot report network {one.name!r} of {where}: it needs a valid name")
+    return definitions.each_once(found)
 
 
 def _judge(live: dict[str, Any]) -> LiveAttachments:
@@ -100,25 +118,40 @@ def _orphan(name: str, data_dirs: Sequence[str], conf_dir: str) -> Target:
     )
 
 
-def _orphans(networks: Sequence[Target], data_dirs: Sequence[str]) -> list[Target]:
-    """Return the directories in the data dirs that belong to no network of the conf dir."""
+def _orphans(networks: Sequence[Target], data_dirs: Sequence[str]) -> tuple[list[Target], list[dict[str, Any]]]:
+    """Return the directories in the data dirs that belong to no network of the conf dir, and data dirs of no use."""
     known = {one.path for one in networks}
     found = []
+    facts = []
     for data_dir in data_dirs:
         try:
             entries = sorted(os.listdir(data_dir))
         except (FileNotFoundError, NotADirectoryError):
             continue
+        except (OSError, ValueError) as error:  # a path with a NUL byte is a ValueError
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            facts.append({"kind": "ipam-dir-unusable", "where": data_dir, "reason": reason})
+            continue
         for name in entries:
             path = network_dir(data_dir, name)
-            if valid_name(name) and path not in known and os.path.isdir(path):
+            if valid_name(name) and path not in known and _holds_addresses(path):
                 found.append(Target(name, data_dir))
-    return found
+    return found, facts
 
 
-def _worth_reporting(document: dict[str, Any]) -> bool:
-    """Tell whether a directory without configuration is one of host-local at all: other things lie beside them."""
-    return bool(document["reservations"])
+def _holds_addresses(path: str) -> bool:
+    """Tell whether a directory is one of host-local at all, by its names: all kinds of things lie beside them.
+
+    Nothing in it is opened and no lock is waited for, since it may be somebody else's.
+    """
+    try:
+        with os.scandir(path) as entries:
+            return any(
+                not entry.name.strip(NAME_CHARS) and is_address(entry.name) and entry.is_file(follow_symlinks=False)
+                for entry in entries
+            )
+    except OSError:
+        return False
 
 
 def _report_network(
@@ -127,15 +160,12 @@ def _report_network(
     sets, path = network.known_range_sets(), network.path
     # the conf dir has told the rest of the network's facts
     facts = [fact for fact in network.facts if fact["kind"] == "conf-ipam-invalid"]
-    try:
-        with Store(network.data_dir, network.name, create=False) as store, store.lock(lock_timeout):
-            snapshot = store.snapshot()
-            last_reserved = [store.last_reserved_text(index) for index in range(len(sets))]
-            report = Report(snapshot, sets, last_reserved, live, path)
-            if report.foreign:
-                report.add_foreign_copies(snapshot, foreign_contents(store))
-    except (StoreError, LockTimeout) as error:
-        raise NodenetError(f"Cannot report network {network.name} in {path}: {error}", path=path) from None
+    with Store(network.data_dir, network.name, create=False) as store, store.lock(lock_timeout):
+        snapshot = store.snapshot()
+        last_reserved = [store.last_reserved_text(index) for index in range(len(sets))]
+        report = Report(snapshot, sets, last_reserved, live, path)
+        if report.foreign:
+            report.add_foreign_copies(snapshot, foreign_contents(store))
     facts = facts + report.facts
     if os.path.islink(path):
         facts.append({"kind": "ipam-symlinked-dir", "where": path, "network": network.name})

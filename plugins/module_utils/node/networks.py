@@ -16,13 +16,13 @@ from ..cni import gojson
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
 from ..host_local import addresses
-from ..host_local.config import DEFAULT_DATA_DIR
+from ..host_local.layout import DEFAULT_DATA_DIR
 from . import confdir
 from .confdir import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Iterable
 
 FLANNEL_SUBNET_FILE = "/run/flannel/subnet.env"
 
@@ -56,7 +56,7 @@ def find_network(conf_dir: str, name: str, flannel_subnet_file: str = FLANNEL_SU
     :raises NodenetError: no file, more than one file, or a file without host-local defines it
     """
     found = confdir.read_conf_dir(conf_dir)
-    files = [os.path.join(conf_dir, one.name) for one in found.files if one.network == name and not one.error]
+    files = [os.path.join(conf_dir, one.shown) for one in found.files if one.network == name and not one.error]
     networks = [one for one in _networks_of(found, flannel_subnet_file) if one.name == name]
     own = [one for one in networks if one.source in files]
     if not networks:
@@ -84,15 +84,22 @@ def find_network(conf_dir: str, name: str, flannel_subnet_file: str = FLANNEL_SU
 def all_networks(
     conf_dir: str, flannel_subnet_file: str = FLANNEL_SUBNET_FILE
 ) -> tuple[list[Network], list[dict[str, Any]]]:
-    """Return each host-local network of the conf dir once, in load order, and what is wrong with the files.
-
-    Of two definitions of a name the first one counts, as it does for the runtimes; a different second one is a fact.
-    """
+    """Return each host-local network of the conf dir once, in load order, and what is wrong with the files."""
     found = confdir.read_conf_dir(conf_dir)
     facts = [] if found.exists else [{"kind": "conf-dir-missing", "where": conf_dir}]
     facts += [one.fault(conf_dir) for one in found.files if one.error]
+    networks, more = each_once(_networks_of(found, flannel_subnet_file))
+    return networks, facts + more
+
+
+def each_once(found: Iterable[Network]) -> tuple[list[Network], list[dict[str, Any]]]:
+    """Return each network once, and what is wrong with the definitions.
+
+    Of two definitions of a name the first one counts, as it does for the runtimes; a different second one is a fact.
+    """
+    facts: list[dict[str, Any]] = []
     networks: dict[str, Network] = {}
-    for network in _networks_of(found, flannel_subnet_file):
+    for network in found:
         if not valid_name(network.name):  # its directory would be the data dir itself, or lie outside of it
             facts.append({"kind": "conf-name-invalid", "where": network.source, "name": network.name})
             continue
@@ -137,14 +144,14 @@ def _sorted_tree(value: Any) -> Any:
 def _not_found(found: confdir.ConfDir, name: str) -> NodenetError:
     for one in found.files:
         if one.network == name and not one.error:
-            path, types = os.path.join(found.path, one.name), ", ".join(one.types)
+            path, types = os.path.join(found.path, one.shown), ", ".join(one.types)
             return NodenetError(
                 f"Cannot use network {name} in {path}: none of its plugins ({types}) uses host-local",
                 network=name,
                 files=[path],
             )
     names = sorted({one.network for one in found.files if one.network and one.network != name})
-    broken = [f"{one.name} ({one.error})" for one in found.files if one.error]
+    broken = [f"{one.shown} ({one.error})" for one in found.files if one.error]
     reason = f"no file defines it; defined are {', '.join(names)}" if names else "no file there defines a network"
     if not found.exists:
         reason = "there is no such directory"
@@ -168,7 +175,7 @@ def _networks_of(found: confdir.ConfDir, flannel_subnet_file: str) -> list[Netwo
     """Return all host-local networks; those that stand in a file of their own come before copies for Multus."""
     networks: list[Network] = []
     for one in found.files:
-        source = os.path.join(found.path, one.name)
+        source = os.path.join(found.path, one.shown)
         for index, plugin in enumerate(one.plugins):
             place = f"plugins[{index}]" if one.is_list else ""
             networks.extend(_of_plugin(plugin, one.network, one.cni_version, source, place, flannel_subnet_file))
@@ -237,10 +244,9 @@ def read_flannel_subnets(path: str) -> tuple[list[str], list[str]]:
     network (10.244.0.0/24). Raises OSError, or ValueError when the file names no subnet.
     """
     found: dict[str, str] = {}
-    with open(path, encoding="utf-8", errors="replace") as stream:
-        for line in stream:
-            key, _equals, value = line.rstrip("\n").partition("=")
-            found[key] = value
+    for line in confdir.read_regular(path).decode("utf-8", "replace").splitlines():
+        key, _equals, value = line.partition("=")
+        found[key] = value
     subnets = [found[key] for key in ("FLANNEL_SUBNET", "FLANNEL_IPV6_SUBNET") if key in found]
     networks = [found[key] for key in ("FLANNEL_NETWORK", "FLANNEL_IPV6_NETWORK") if key in found]
     if not subnets:

@@ -11,8 +11,8 @@ import os
 from ..cni import gojson
 from ..cni.errors import ConfigError, NodenetError
 from ..cni.names import valid_name
-from ..host_local.config import DEFAULT_DATA_DIR, load_ipam_config
-from ..host_local.store import network_dir
+from ..host_local.config import load_ipam_config
+from ..host_local.layout import DEFAULT_DATA_DIR, network_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Target:
             # flannel's configuration names no ranges; why its subnet file gave none is the better reason
             reasons = [f" ({one['path']}: {one['reason']})" for one in self.facts if "path" in one and "reason" in one]
             text = f"Cannot use network {self.name} in {where}: {fault.msg}"
-            raise NodenetError(text + "".join(reasons), path=fault.path) from None
+            raise NodenetError(text + "".join(reasons), where=where) from None
 
     def known_range_sets(self) -> list[RangeSet]:
         """Return the range sets, none when the configuration is missing or faulty; a fault becomes one of ``facts``."""
@@ -92,6 +92,8 @@ def find(options: Mapping[str, Any], only_releases: bool = False) -> Target:
     if not valid_name(target.name):
         raise NodenetError(f"Cannot use network {target.name!r} in {target.source}: it needs a valid name")
     target.data_dir = data_dir or target.data_dir
+    if "\0" in target.data_dir:
+        raise NodenetError(f"Cannot use network {target.name} in {target.data_dir!r}: a path holds no NUL byte")
     if ranges is not None:
         ipam = {"type": "host-local", "ranges": ranges}
         target.config = gojson.from_plain({"name": target.name, "cniVersion": "1.0.0", "ipam": ipam})
@@ -109,7 +111,9 @@ def _look_up(options: Mapping[str, Any], only_releases: bool) -> Target:
         found = networks.network_of(where, tree, flannel)
         if len(found) == 1:
             return Target(found[0].name, network=found[0])
-        reason = f"{len(found)} of its plugins use host-local, so name the one network by the option network"
+        reason = (
+            f"{len(found)} of its plugins use host-local; give the configuration of one of them, by the option config"
+        )
         if not found:
             reason = "none of its plugins uses host-local"
         raise NodenetError(f"Cannot use network {label(options)} in {where}: {reason}")
@@ -126,8 +130,7 @@ def _read(path: str) -> Any:
     from . import confdir
 
     try:
-        with open(path, "rb") as stream:
-            one = confdir.ConfFile(os.path.basename(path), stream.read())
+        one = confdir.ConfFile(os.path.basename(path), confdir.read_regular(path))
     except OSError as error:
         raise NodenetError(f"Cannot use the network in {path}: {(error.strerror or str(error)).lower()}") from None
     if one.error:

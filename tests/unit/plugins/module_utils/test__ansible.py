@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from pathlib import Path
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
@@ -12,6 +14,8 @@ from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import CniError, NodenetError
+
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture
@@ -39,8 +43,8 @@ def test_a_result_leaves_the_module(run):
 
 
 def test_an_expected_failure_is_its_text_and_its_facts(run):
-    result = run(raising(NodenetError("Cannot do this in there: because", path="/x", msg="no", changed=True)))
-    assert (result["msg"], result["path"]) == ("Cannot do this in there: because", "/x")
+    result = run(raising(NodenetError("Cannot do this in there: because", where="/x", msg="no", changed=True)))
+    assert (result["msg"], result["where"]) == ("Cannot do this in there: because", "/x")
     assert not result.get("changed")
 
 
@@ -59,6 +63,36 @@ def test_an_error_of_the_protocol_is_one_too(run):
 )
 def test_an_operating_system_error_names_its_path(exc, text):
     assert _ansible.os_error_text(exc) == text
+
+
+def test_no_fact_has_a_key_that_ansible_takes_for_a_file():
+    """It adds the owner, group, mode and more of a file to any result with a key `path` or `dest`."""
+    found = []
+    for path in sorted((ROOT / "plugins").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "NodenetError":
+                found += [f"{path.name}:{node.lineno}" for one in node.keywords if one.arg in ("path", "dest")]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("exc", "text"),
+    [
+        (NodenetError("Cannot use \udcff: because"), "Cannot use \\xff: because"),
+        (OSError(13, "Permission denied", b"/etc/\xff"), "Cannot use /etc/\\xff on this node: Permission denied"),
+    ],
+)
+def test_a_name_that_is_no_text_can_be_sent(run, exc, text):
+    assert run(raising(exc))["msg"] == text
+
+
+def test_a_path_with_a_nul_byte(capsys):
+    spec = {"conf_dir": {"type": "path"}, "name": {"type": "str"}, "other": {"type": "path"}}
+    with patch_module_args({"conf_dir": "/a\0b", "name": "c\0d"}), pytest.raises(SystemExit):
+        _ansible.run(AnsibleModule(argument_spec=spec), dict)
+    result = json.loads(capsys.readouterr().out)
+    assert result["msg"] == "Cannot use '/a\\x00b' as conf_dir: a path holds no NUL byte"
+    assert result["failed"]
 
 
 def test_a_defect_stays_a_traceback():

@@ -137,7 +137,7 @@ def test_lock_is_taken_shared_and_waited_for(run_module, fails, node):
         fcntl.flock(stream, fcntl.LOCK_SH)
         run_module(NAME, node.options(lock_timeout=0.1))
         fcntl.flock(stream, fcntl.LOCK_EX)
-        text = fails(NAME, node.options(lock_timeout=0.1))
+        text = fails(NAME, node.options(lock_timeout=0.1, networks=["lan"]))
         assert text.startswith(f"Cannot report network lan in {node.data}/lan: ")
         assert f"process {os.getpid()}" in text
 

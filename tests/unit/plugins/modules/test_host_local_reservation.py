@@ -198,6 +198,26 @@ def test_flannel(run_module, node, tmp_path):
     assert [one["address"] for one in run_module(NAME, options)["added"]] == ["10.244.1.2"]
 
 
+def test_an_odd_name_is_put_right(run_module, node, fill):
+    fill(node.data, {"lan/::ffff:192.0.2.50": {"content": "static.a\r\neth0"}})
+    options = node.options({"owner": "a", "addresses": ["192.0.2.50"]})
+    predicted = run_module(NAME, options, check=True, diff=True)
+    done = run_module(NAME, options, diff=True)
+    assert done == predicted
+    assert [(one["from"], one["to"]) for one in done["moved"]] == [("::ffff:192.0.2.50", "192.0.2.50")]
+    assert done["diff"]["before"] == "::ffff:192.0.2.50 static.a eth0\n"
+    assert done["diff"]["after"] == "192.0.2.50 static.a eth0\n"
+    assert node.files() == ["192.0.2.50", "lock"]
+    assert not run_module(NAME, options)["changed"]
+
+
+def test_a_release_leaves_the_other_interfaces_of_an_old_release_alone(run_module, node, fill):
+    fill(node.data, {"lan/192.0.2.50": {"content": "abc"}, "lan/192.0.2.51": {"content": "abc\r\neth0"}})
+    done = run_module(NAME, node.options({"container_id": "abc", "state": "absent"}))
+    assert [one["address"] for one in done["removed"]] == ["192.0.2.51"]
+    assert node.files() == ["192.0.2.50", "lock"]
+
+
 class TestBadInput:
     """One clear message each, and nothing changed on disk."""
 
@@ -304,6 +324,22 @@ class TestBadInput:
             options = node.options({"owner": "a"}, conflist=path)
             del options["network"]
             assert fails(NAME, options).startswith(f"Cannot use the network in {path}: ")
+
+    @pytest.mark.parametrize("option", ["conf_dir", "data_dir", "flannel_subnet_file", "conflist"])
+    def test_a_path_with_a_nul_byte(self, fails, node, option):
+        options = node.options({"owner": "a"}, **{option: "/a\0b"})
+        if option == "conflist":
+            del options["network"]
+        assert fails(NAME, options) == f"Cannot use '/a\\x00b' as {option}: a path holds no NUL byte"
+
+    def test_an_error_carries_no_file_of_its_own(self, run_module, node):
+        result = run_module(NAME, node.options({"owner": "a"}, data_dir=str(node.conf / "10-lan.conflist")))
+        assert result["where"] == str(node.conf / "10-lan.conflist" / "lan")
+        assert not {"path", "uid", "mode", "owner"} & set(result)
+
+    def test_lock_timeout(self, fails, node):
+        text = fails(NAME, node.options({"owner": "a"}, lock_timeout=-1))
+        assert text == ("Cannot wait for the lock: lock_timeout must be a number of seconds from 0 to 86400, not -1")
 
     def test_purge_prefix_without_purge(self, fails, node):
         assert "purge_prefix needs purge=true" in fails(NAME, node.options(purge_prefix="a"))

@@ -52,6 +52,11 @@ def live(*ids):
         (["mypod"], ("mypod", "eth0"), True),
         (["mypod"], ("otherpod", "eth0"), None),
         ([("mypod", "eth0")], ("mypod", "net1"), False),
+        (["11111111-1111-1111-1111-111111111111"], ("22222222-2222-2222-2222-222222222222", "eth0"), False),
+        (["11111111-1111-1111-1111-111111111111"], (A, "eth0"), None),
+        ([A], ("22222222-2222-2222-2222-222222222222", "eth0"), None),
+        ([A[:32]], (B[:32], "eth0"), False),
+        ([A], (B[:32], "eth0"), None),
         # nothing is alive: only plain ids can be judged
         ([], (A, "eth0"), False),
         ([], ("default-" + A, "eth0"), None),

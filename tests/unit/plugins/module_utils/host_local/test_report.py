@@ -215,6 +215,9 @@ def test_foreign_copies_are_what_go_would_delete(tmp_path):
         ("192.0.2.2", b"x\r\neth0"),
         ("192.0.2.3", b""),
         ("192.0.2.2.bak", b"x\r\neth0\n"),
+        ("192.0.2.2.", b"x\r\neth0"),
+        ("cafe", b"x\r\neth0"),
+        ("2001:DB8::2", b"x\r\neth0"),
         ("old/note", b"x\r\neth0"),
         ("empty", b""),
         ("README", b"x"),
@@ -224,10 +227,28 @@ def test_foreign_copies_are_what_go_would_delete(tmp_path):
         snapshot = store.snapshot()
         report = Report(snapshot, [], where="w")
         report.add_foreign_copies(snapshot, foreign_contents(store))
-    assert report.foreign == ["192.0.2.2.bak", "README", "empty", "old/"]
+    assert report.foreign == ["192.0.2.2.", "192.0.2.2.bak", "README", "cafe", "empty", "old/"]
     fact = kinds(report)["ipam-foreign-copy"]
-    assert fact["count"] == 2
-    assert set(fact["names"].split(", ")) == {"192.0.2.2.bak", "old/note"}
+    assert set(fact["names"].split(", ")) == {"192.0.2.2.", "192.0.2.2.bak", "cafe", "old/note"}
+    assert fact["count"] == 4
+
+
+def test_names_that_are_no_text_can_be_shown(tmp_path):
+    directory = tmp_path / "lan"
+    directory.mkdir()
+    (directory / "192.0.2.2").write_bytes(b"x\r\neth0")
+    for name in (b"\xff\xfe", b"gr\xc3\xbcn", b"old\xff"):
+        with open(os.path.join(os.fsencode(str(directory)), name), "wb") as stream:
+            stream.write(b"x\r\neth0")
+    os.mkdir(os.path.join(os.fsencode(str(directory)), b"d\x80"))
+    with Store(str(tmp_path), "lan", create=False) as store:
+        snapshot = store.snapshot()
+        report = Report(snapshot, [], where="w")
+        report.add_foreign_copies(snapshot, foreign_contents(store))
+    assert sorted(report.foreign) == ["\\xff\\xfe", "d\\x80/", "gr\u00fcn", "old\\xff"]
+    assert set(kinds(report)["ipam-foreign-copy"]["names"].split(", ")) == {"\\xff\\xfe", "gr\u00fcn", "old\\xff"}
+    for fact in report.facts:
+        str(fact).encode()  # what is no text cannot be sent
 
 
 NAMES = st.one_of(
@@ -248,7 +269,7 @@ def test_names_are_read_as_the_store_reads_them(names):
     snapshot = Snapshot(set(names), files, set(), {}, NOW)
     report = Report(snapshot, [])
     assert [one["address"] for one in report.reservations] == [str(one.address) for one in snapshot.reservations]
-    assert report.foreign == snapshot.foreign
+    assert report.foreign == sorted(names - {one.name for one in snapshot.reservations})
     odd = [name for name in names if name not in report.foreign and str(parse_address(name)) != name]
     assert sum(fact["count"] for fact in report.facts if fact["kind"] == "ipam-odd-name") == len(odd)
 

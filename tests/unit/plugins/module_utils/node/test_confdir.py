@@ -9,6 +9,7 @@ import os
 
 import pytest
 
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
 from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir
 
 
@@ -171,3 +172,21 @@ def test_a_change_can_be_looked_at_before_it_is_made(tmp_path):
     assert [one.name for one in after] == ["a.conflist", "c.conflist"]
     assert confdir.effective(after)["containerd"]["network"] == "first"
     assert names(tmp_path) == ["b.conflist", "c.conflist"]
+
+
+def test_names_that_are_no_text_can_be_shown(tmp_path):
+    for name in (b"1\xff.conflist", b"2\xfe.conflist"):
+        with open(os.path.join(os.fsencode(str(tmp_path)), name), "wb") as stream:
+            stream.write(b"{")
+    found = confdir.read_conf_dir(str(tmp_path))
+    assert [one.fault(found.path)["where"] for one in found.files] == [
+        str(tmp_path / "1\\xff.conflist"),
+        str(tmp_path / "2\\xfe.conflist"),
+    ]
+    for said in confdir.effective(found.files).values():
+        str(said).encode()
+
+
+def test_a_conf_dir_that_no_path_can_be():
+    with pytest.raises(NodenetError, match=r"^Cannot read conf dir '/a\\x00b': a path holds no NUL byte$"):
+        confdir.read_conf_dir("/a\0b")

@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import socket
 
 import pytest
 
@@ -77,7 +80,8 @@ def test_a_configuration_with_such_a_name(name):
 
 def test_two_plugins_with_host_local():
     plugins = [config(subnet="192.0.2.0/24"), config(subnet="198.51.100.0/24")]
-    with pytest.raises(NodenetError, match="2 of its plugins use host-local"):
+    words = "2 of its plugins use host-local; give the configuration of one of them, by the option config"
+    with pytest.raises(NodenetError, match=words):
         targets.find(options(config={"name": "lan", "cniVersion": "1.0.0", "plugins": plugins}))
 
 
@@ -108,6 +112,42 @@ def test_a_conflist_by_its_path(tmp_path):
     with pytest.raises(NodenetError) as caught:
         targets.find(options(conflist=str(path)))
     assert str(caught.value).startswith(f"Cannot use the network in {path}: ")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory", "missing", "socket", "nul"])
+def test_a_conflist_that_is_no_file(tmp_path, kind):
+    """One clear error at once; a FIFO would be waited for till the end of days."""
+    path = tmp_path / "x.conflist"
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listening:
+        if kind == "fifo":
+            os.mkfifo(str(path))
+        elif kind == "directory":
+            path.mkdir()
+        elif kind == "socket":
+            listening.bind(str(path))
+        name = str(path) + "\0" if kind == "nul" else str(path)
+        with pytest.raises(NodenetError) as caught:
+            targets.find(options(conflist=name))
+    assert str(caught.value).startswith(f"Cannot use the network in {name}: ")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory"])
+def test_a_flannel_file_that_is_no_file(tmp_path, kind):
+    path = tmp_path / "subnet.env"
+    os.mkfifo(str(path)) if kind == "fifo" else path.mkdir()
+    flannel = {"name": "cbr0", "cniVersion": "1.0.0", "plugins": [{"type": "flannel", "delegate": {}}]}
+    given = options(config=flannel)
+    given["flannel_subnet_file"] = str(path)
+    target = targets.find(given)
+    assert [one["kind"] for one in target.facts] == ["ipam-flannel-subnet-missing"]
+    with pytest.raises(NodenetError, match="no IP ranges specified"):
+        target.range_sets()
+
+
+def test_a_data_dir_that_no_path_can_be():
+    with pytest.raises(NodenetError) as caught:
+        targets.find(options(config=config(subnet="192.0.2.0/24", dataDir="/d\0e")))
+    assert str(caught.value) == "Cannot use network lan in '/d\\x00e': a path holds no NUL byte"
 
 
 def test_label():
