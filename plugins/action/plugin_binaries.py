@@ -11,43 +11,73 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 
-from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.errors import AnsibleFileNotFound
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
 from ansible_collections.nodenet.cni.plugins.module_utils.node.archive import DirectorySource, digest_of_stream
-from ansible_collections.nodenet.cni.plugins.module_utils.node.checksum import wanted_digest
+from ansible_collections.nodenet.cni.plugins.module_utils.node.checksum import split_checksum, wanted_digest
+from ansible_collections.nodenet.cni.plugins.module_utils.node.supply import refuse_url
 
 
 class ActionModule(ActionBase):
     TRANSFERS_FILES = False  # the temporary directory is made when something has to travel
 
     def run(self, tmp=None, task_vars=None):
-        super().run(tmp, task_vars)
+        result = super().run(tmp, task_vars)
         arguments = dict(self._task.args)
         src = arguments.get("src")
         if not isinstance(src, str) or not src or boolean(arguments.get("remote_src", False), strict=False):
             return self._execute_module(module_args=arguments, task_vars=task_vars)
         packed = None
         try:
-            local = self._find_needle("files", os.path.expanduser(src))
+            refuse_url(src)
+            local = self._find(src, task_vars)
             name = os.path.basename(local.rstrip("/"))
             if os.path.isdir(local):
                 if arguments.get("checksum"):
                     raise NodenetError(f"Cannot verify {src}: checksum is for archives, this is a directory")
                 packed = self._pack(local, arguments.get("include"))
                 local, name = packed, name + ".tar"
-            arguments["checksum"] = "sha256:" + self._digest(local, name, arguments.get("checksum"))
+            arguments["checksum"] = "sha256:" + self._digest(local, name, arguments.get("checksum"), task_vars)
             arguments["remote_src"] = True
             return self._install(local, name, arguments, task_vars)
         except NodenetError as exc:
-            raise AnsibleActionFail(str(exc)) from exc
+            # as a result, as the module gives one, not as an exception, which failed_when would not see
+            return dict(result, failed=True, msg=str(exc), **exc.facts)
         except OSError as exc:
-            raise AnsibleActionFail(f"Cannot read {exc.filename or src} on the controller: {exc.strerror}") from exc
+            message = f"Cannot read {exc.filename or src} on the controller: {exc.strerror}"
+            return dict(result, failed=True, msg=message)
         finally:
             if packed:
                 os.unlink(packed)
+
+    def _find(self, path, task_vars):
+        """Return where a file of the controller is: as for copy, else beside the inventory or where the run began.
+
+        A playbook of a collection has no files of its user's beside it.
+        """
+        path = os.path.expanduser(path)
+        try:
+            return self._find_needle("files", path)
+        except AnsibleFileNotFound:
+            pass
+        if os.path.isabs(path):
+            raise NodenetError(
+                f"Cannot find {path} on the controller: there is no such file; if it is on the node, set remote_src"
+            )
+        beside = [(task_vars or {}).get("inventory_dir"), os.getcwd()]
+        places = [str(place) for place in beside if place]
+        for place in places:
+            for candidate in (os.path.join(place, "files", path), os.path.join(place, path)):
+                if os.path.exists(candidate):
+                    return candidate
+        places = list(dict.fromkeys([self._loader.get_basedir(), *places]))
+        raise NodenetError(
+            f"Cannot find {path} on the controller: it is not in {', '.join(places)}, nor in files/ there or in a role"
+            "; if it is on the node, set remote_src"
+        )
 
     def _install(self, local, name, arguments, task_vars):
         # The node remembers what an archive of this digest holds: if all of it is in place, nothing needs to travel.
@@ -59,17 +89,21 @@ class ActionModule(ActionBase):
         self._transfer_file(local, remote)
         self._fixup_perms2((directory, remote))
         result = self._execute_module(module_args=dict(arguments, src=remote), task_vars=task_vars)
-        if result.get("failed") and isinstance(result.get("msg"), str):
-            # The name that the user knows, not that of the copy.
-            result["msg"] = result["msg"].replace(remote, self._task.args["src"])
+        if result.get("failed") and remote in str(result.get("msg")):
+            # The name that the user knows, not that of the copy. What the screen shows first is made of "exception",
+            # and without that of "msg".
+            result.pop("exception", None)
+            for key, value in result.items():
+                if isinstance(value, str):
+                    result[key] = value.replace(remote, self._task.args["src"])
         return result
 
-    def _digest(self, local, name, checksum):
+    def _digest(self, local, name, checksum, task_vars):
         """Return the sha256 of the archive, after it has been verified here."""
         with open(local, "rb") as stream:
             digest = digest_of_stream(stream)
             if checksum:
-                algorithm, demanded = wanted_digest(self._with_real_path(checksum), name)
+                algorithm, demanded = wanted_digest(self._with_real_path(checksum, task_vars), name)
                 actual = digest if algorithm == "sha256" else digest_of_stream(stream, algorithm)
                 if actual != demanded:
                     raise NodenetError(
@@ -77,14 +111,9 @@ class ActionModule(ActionBase):
                     )
         return digest
 
-    def _with_real_path(self, checksum):
-        algorithm, colon, value = str(checksum).partition(":")
-        if "/" not in value and "." not in value:
-            return checksum  # a digest, or what wanted_digest has to complain about
-        try:
-            return algorithm + colon + self._find_needle("files", os.path.expanduser(value))
-        except AnsibleError:
-            return checksum
+    def _with_real_path(self, checksum, task_vars):
+        algorithm, digest, path = split_checksum(str(checksum))
+        return f"{algorithm}:{digest or self._find(path, task_vars)}"
 
     def _pack(self, directory, include):
         """Put the files of a directory into an archive that is the same for the same content."""

@@ -95,10 +95,7 @@ def open_supply(
 
     Errors: NodenetError, OSError.
     """
-    if "://" in src:
-        raise NodenetError(
-            f"Cannot take plugins from {src}: nothing is fetched from a URL; download it before and give the path"
-        )
+    refuse_url(src)
     if os.path.realpath(src) == os.path.realpath(bin_dir):
         raise NodenetError(
             f"Cannot install plugins from {src} into {bin_dir}: they are the same directory; leave out src to only "
@@ -113,6 +110,14 @@ def open_supply(
         supply.close()
         raise
     return supply
+
+
+def refuse_url(src: str) -> None:
+    """Refuse what only looks like a path. Errors: NodenetError."""
+    if "://" in src:
+        raise NodenetError(
+            f"Cannot take plugins from {src}: nothing is fetched from a URL; download it before and give the path"
+        )
 
 
 def _verify(source: archive.ArchiveSource | archive.DirectorySource, demanded: tuple[str, str] | None) -> None:

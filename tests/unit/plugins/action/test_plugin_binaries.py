@@ -9,12 +9,13 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 import types
 
 import pytest
-from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.errors import AnsibleFileNotFound
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.nodenet.cni.plugins.action import plugin_binaries as action
@@ -31,6 +32,7 @@ class Action(action.ActionModule):
         self.transfers = []
         self._task = types.SimpleNamespace(args=dict(arguments, bin_dir=str(top / "bin"), state_dir=str(top / "state")))
         shell = types.SimpleNamespace(tmpdir=None, join_path=os.path.join)
+        self._loader = types.SimpleNamespace(get_basedir=lambda: str(top.parent))
         self._connection = types.SimpleNamespace(_shell=shell)
 
     def run(self, tmp=None, task_vars=None):
@@ -44,7 +46,7 @@ class Action(action.ActionModule):
         for path in (needle, str(self.top.parent / "files" / needle)):
             if os.path.isabs(path) and os.path.exists(path):
                 return path
-        raise AnsibleError(f"Could not find {needle}")
+        raise AnsibleFileNotFound(file_name=needle)
 
     def _make_tmp_path(self, remote_user=None):
         path = tempfile.mkdtemp(dir=str(self.top))
@@ -72,9 +74,11 @@ def play(tmp_path):
     (tmp_path / "files").mkdir()
     (tmp_path / "node").mkdir()
 
-    def run(**arguments):
+    def run(task_vars=None, **arguments):
         plugin = Action(tmp_path / "node", arguments)
-        return plugin.run(), plugin
+        result = plugin.run(None, task_vars)
+        assert "\n" not in result.get("msg", "")
+        return result, plugin
 
     return run
 
@@ -116,6 +120,12 @@ def test_failure_names_the_source_as_the_task_does(play, tmp_path):
     plugin_files.tar(tmp_path / "files" / "cni.tgz", {"notes": b"text"})
     result, _done = play(src="cni.tgz")
     assert result["msg"] == "Cannot install plugins from cni.tgz: no file at its top is an executable, it holds notes"
+    with open(str(tmp_path / "files" / "cni.tgz"), "wb") as stream:
+        stream.write(b"page")
+    result, done = play(src="cni.tgz")
+    assert result["msg"].startswith("Cannot read cni.tgz: it is no tar archive")
+    del result["invocation"]
+    assert done.transfers[0][1] not in str(result)
 
 
 def test_what_lies_on_the_node_is_left_to_the_module(play, tmp_path):
@@ -152,8 +162,9 @@ def test_part_of_a_directory(play, tmp_path):
     for include in (["own"], "own"):
         result, _done = play(src="cni", include=include)
         assert [item["name"] for item in result["plugins"]] == ["own"]
-    with pytest.raises(AnsibleActionFail, match="its link away leads out of it"):
-        play(src="cni")
+    result, _done = play(src="cni")
+    assert result["failed"]
+    assert "its link away leads out of it" in result["msg"]
 
 
 def test_checksum_is_verified_before_anything_travels(play, tmp_path):
@@ -162,26 +173,65 @@ def test_checksum_is_verified_before_anything_travels(play, tmp_path):
         content = stream.read()
     (tmp_path / "files" / "SUMS").write_text(f"{hashlib.sha256(content).hexdigest()}  cni.tgz\n")
     (tmp_path / "files" / "BAD").write_text(f"{'0' * 64}  cni.tgz\n")
-    for good in ("sha256:files/SUMS", "sha512:" + hashlib.sha512(content).hexdigest()):
-        good = good.replace("files/SUMS", str(tmp_path / "files" / "SUMS"))
+    for good in ("sha256:files/SUMS", "sha256:SUMS", "sha512:" + hashlib.sha512(content).hexdigest()):
+        good = good.replace(":files/SUMS", f":{tmp_path}/files/SUMS")
         result, _done = play(src="cni.tgz", checksum=good)
         assert "failed" not in result
     for bad, message in (
         ("sha256:" + "0" * 64, "^Cannot use .*/cni.tgz: its sha256 is "),
         (f"sha256:{tmp_path}/files/BAD", "^Cannot use .*/cni.tgz: its sha256 is "),
-        ("sha256:./none", "^Cannot read checksum file ./none"),
+        ("sha256:./none", "^Cannot find ./none on the controller: it is not in "),
+        ("sha256:none", "^Cannot find none on the controller: it is not in "),
+        ("sha256:https://host.example/SUMS", "nothing is fetched from a URL"),
         ("md5:1", "^Cannot use checksum md5:1"),
+        ("sha256:abcdef", "this one 6$"),
     ):
-        with pytest.raises(AnsibleActionFail, match=message):
-            play(src="cni.tgz", checksum=bad)
+        result, done = play(src="cni.tgz", checksum=bad)
+        assert result["failed"]
+        assert re.search(message, result["msg"]), result["msg"]
+        assert done.calls == []
 
 
 def test_checksum_of_a_directory_is_refused(play, tmp_path):
     plugin_files.write(tmp_path / "files" / "cni" / "bridge", plugin_files.elf("1"))
-    with pytest.raises(AnsibleActionFail, match="^Cannot verify cni: checksum is for archives, this is a directory"):
-        play(src="cni", checksum="sha256:" + "0" * 64)
+    result, _done = play(src="cni", checksum="sha256:" + "0" * 64)
+    assert result["failed"]
+    assert result["msg"] == "Cannot verify cni: checksum is for archives, this is a directory"
 
 
-def test_missing_source(play):
-    with pytest.raises(AnsibleError, match="Could not find none.tgz"):
-        play(src="none.tgz")
+def test_source_beside_the_inventory_or_in_the_current_directory(play, tmp_path, monkeypatch):
+    inventory, current = tmp_path / "inventory", tmp_path / "current"
+    for place, label in ((current / "files", "current"), (inventory / "files", "inventory")):
+        place.mkdir(parents=True)
+        path = plugin_files.tar(place / "mine.tgz", {"bridge": plugin_files.elf(label)})
+        with open(path, "rb") as stream:
+            digest = hashlib.sha256(stream.read()).hexdigest()
+        (place / "SUMS").write_text(f"{digest}  mine.tgz\n")
+    monkeypatch.chdir(current)
+    task_vars = {"inventory_dir": str(inventory)}
+    for src, checksum in (("files/mine.tgz", "sha256:files/SUMS"), ("mine.tgz", "sha256:SUMS")):
+        for known, label in ((task_vars, b"inventory"), ({"inventory_dir": None}, b"current"), (None, b"current")):
+            result, _done = play(known, src=src, checksum=checksum)
+            assert "failed" not in result
+            assert label in (tmp_path / "node" / "bin" / "bridge").read_bytes()
+
+
+def test_missing_source(play, tmp_path, monkeypatch):
+    (tmp_path / "current").mkdir()
+    monkeypatch.chdir(tmp_path / "current")
+    result, done = play({"inventory_dir": "/srv/inventory"}, src="none.tgz")
+    assert result["failed"]
+    assert result["msg"] == (
+        f"Cannot find none.tgz on the controller: it is not in {tmp_path}, /srv/inventory, {tmp_path}/current, nor in "
+        "files/ there or in a role; if it is on the node, set remote_src"
+    )
+    result, done = play(src="/none/none.tgz")
+    assert result["msg"] == (
+        "Cannot find /none/none.tgz on the controller: there is no such file; if it is on the node, set remote_src"
+    )
+    result, done = play(src="https://host.example/cni.tgz")
+    assert result["msg"] == (
+        "Cannot take plugins from https://host.example/cni.tgz: nothing is fetched from a URL; download it before and "
+        "give the path"
+    )
+    assert done.calls == []
