@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -33,6 +34,16 @@ def collection_path(_collection_path):
 @pytest.fixture(scope="session")
 def library(_collection_path):
     return LibraryDriver()
+
+
+@pytest.fixture(scope="session")
+def executable(_collection_path, tmp_path_factory):
+    """The path of host-local as an executable of this interpreter."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
+
+    root = str(_collection_path / "ansible_collections" / "nodenet" / "cni" / "plugins" / "module_utils")
+    python = os.path.realpath(sys.executable)
+    return executables.build(root, str(tmp_path_factory.mktemp("bin")), ["host-local"], python)[0]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -4,7 +4,8 @@
 
 """Every recorded call of the Go host-local, against ours: equal, or equal to the decided outcome.
 
-``NODENET_HOST_LOCAL="COMMAND"`` replays the same vectors through an executable as well.
+Against the library in this process, and against the executable. ``NODENET_HOST_LOCAL="COMMAND"`` replays the vectors
+through that command in place of the executable made here.
 """
 
 from __future__ import annotations
@@ -50,13 +51,6 @@ DIFFERENCES = {
     "H15": {"status-is-noop": None},
     "H17": {"req-two-in-one-set": None},
     "H20": {"proto-json-deep-nesting": None},
-}
-
-# What these steps say about a process a call in this process cannot show; the executables are tested for it.
-PROCESS_ONLY = {
-    "proto-no-command": "that stdin is not read",
-    "proto-version": "that stdin is not read",
-    "proto-stdin-large": "that stdin is read to its end through a pipe",
 }
 
 OUTCOME_KEYS = {"rc", "stdout", "stderr", "tree_after", "modes_after"}
@@ -112,12 +106,12 @@ def test_all_steps_ran(request):
     )
 
 
-if os.environ.get("NODENET_HOST_LOCAL"):
-
-    @pytest.mark.parametrize("name", vectors.names())
-    def test_vector_through_the_executable(name):
-        _steps, _own, wrong = run_vector(CommandDriver(shlex.split(os.environ["NODENET_HOST_LOCAL"])), name)
-        assert not wrong, "\n".join(wrong)
+@pytest.mark.parametrize("name", vectors.names())
+def test_vector_through_the_executable(name, executable):
+    command = shlex.split(os.environ.get("NODENET_HOST_LOCAL") or shlex.quote(executable))
+    steps, _own, wrong = run_vector(CommandDriver(command), name)
+    assert steps == len(vectors.load(name)["steps"])
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("key", sorted(decided))
@@ -167,7 +161,3 @@ def test_every_panic_has_a_decided_outcome():
         for number, step in enumerate(vectors.load(name)["steps"]):
             if step["stdout_policy"] == "panic":
                 assert "%s#%d" % (name, number) in decided
-
-
-def test_process_only_names_vectors():
-    assert set(PROCESS_ONLY) <= set(vectors.names())

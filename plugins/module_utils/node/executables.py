@@ -1,0 +1,229 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The executables: CNI plugins that are this collection's own code, as they lie on a node.
+
+    <bin_dir>/host-local                        launcher, a few lines
+    <bin_dir>/.nodenet-cni/<hash>/nodenet_cni/  the packages cni and host_local, sources and byte code
+
+The directory of a version is written under another name first and renamed; the launcher is then renamed into place and
+names the version by its hash. So a call sees one version, whole, and calls in flight keep theirs: the version before
+the present one stays until the next change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import py_compile
+import re
+import shutil
+import sys
+
+from ..cni.errors import NodenetError
+from . import files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Mapping, Sequence
+
+STORE = ".nodenet-cni"
+PACKAGE = "nodenet_cni"
+#: plugin -> module that serves it
+PLUGINS = {"host-local": "host_local.commands"}
+_ENTRY = "cni/process.py"
+_LAUNCHER = """\
+#!{python} -IBS
+# {plugin} of the Ansible collection nodenet.cni. Made by nodenet.cni.plugin_binaries; changes are lost.
+import sys
+sys.path.insert(0, {path!r})
+from {package}.cni.process import run_and_exit
+from {package}.{module} import run
+run_and_exit(run)
+"""
+_SHEBANG_LIMIT = 127  # what every Linux kernel in use reads of the first line
+_HASH = re.compile(r"[0-9a-f]{32}")
+
+
+def collect_sources(root: str, plugins: Sequence[str]) -> dict[str, str]:
+    """Return path below the package -> text of the files that *plugins* are made of: what their modules import.
+
+    :param root: the directory module_utils of the collection
+    """
+    waiting = [_ENTRY] + [PLUGINS[plugin].replace(".", "/") + ".py" for plugin in plugins]
+    sources: dict[str, str] = {}
+    while waiting:
+        path = waiting.pop()
+        if path in sources:
+            continue
+        with open(os.path.join(root, path), encoding="utf-8") as stream:
+            sources[path] = stream.read()
+        waiting.append(os.path.join(os.path.dirname(path), "__init__.py"))
+        waiting += [one for one in _imports(sources[path], path) if os.path.exists(os.path.join(root, one))]
+    return sources
+
+
+def _imports(text: str, path: str) -> list[str]:
+    """Return the files that the relative imports of a file may mean, those inside of functions too."""
+    import ast  # only who builds needs it, not every task
+
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = path.split("/")[: -node.level] + (node.module or "").split(".")
+            folder = "/".join(part for part in base if part)
+            found += [f"{folder}.py"] + [f"{folder}/{alias.name}.py" for alias in node.names]
+    return found
+
+
+def version_hash(sources: Mapping[str, str], python: str) -> str:
+    """Return the name of a version: it changes with every source and with the interpreter."""
+    digest = hashlib.sha256(f"{python} {sys.version} {_LAUNCHER}".encode())
+    for path in sorted(sources):
+        digest.update(f"\0{path}\0{sources[path]}".encode())
+    return digest.hexdigest()[:32]
+
+
+def node_python() -> str:
+    """Return the interpreter that the launchers name: the real path of the one that runs this.
+
+    Raises NodenetError if it would go away with somebody's virtual environment or home directory.
+    """
+    python = os.path.realpath(sys.executable)
+    if sys.prefix != sys.base_prefix:
+        reason = f"it runs in the virtual environment {sys.prefix}"
+    elif any(python.startswith(home) for home in ("/home/", "/root/", os.path.expanduser("~") + "/")):
+        reason = "it lies in a home directory"
+    elif len(python) > _SHEBANG_LIMIT - len("#! -IBS") or " " in python:
+        reason = "its path cannot stand in the first line of a script"
+    else:
+        return python
+    raise NodenetError(
+        f"Cannot make executables that run with {python}: {reason}; "
+        "set ansible_python_interpreter to a Python of the system, such as /usr/bin/python3"
+    )
+
+
+def launcher(plugin: str, python: str, bin_dir: str, version: str) -> bytes:
+    """Return the content of a launcher."""
+    path = os.path.join(bin_dir, STORE, version)
+    text = _LAUNCHER.format(python=python, plugin=plugin, path=path, package=PACKAGE, module=PLUGINS[plugin])
+    return text.encode("utf-8", "surrogateescape")
+
+
+def launched_version(path: str) -> str | None:
+    """Return the version that a launcher names, None if the file is none of ours."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(fd, "rb") as stream:
+        found = re.search(re.escape(f"/{STORE}/").encode() + rb"([0-9a-f]{32})'", stream.read(1024))
+    return found.group(1).decode() if found else None
+
+
+def is_whole(bin_dir: str, version: str, sources: Mapping[str, str]) -> bool:
+    """Tell whether a version lies there with all of its sources as they are here, and byte code beside them."""
+    root = os.path.join(bin_dir, STORE, version, PACKAGE)
+    for path, text in sources.items():
+        try:
+            with open(os.path.join(root, path), encoding="utf-8") as stream:
+                if stream.read() != text:
+                    return False
+        except (OSError, UnicodeDecodeError):
+            return False
+        if not os.path.exists(_byte_code(os.path.join(root, path))):
+            return False
+    return True
+
+
+def write_version(bin_dir: str, version: str, sources: Mapping[str, str]) -> None:
+    """Write a version of the packages, in one step as far as others can see. Errors: OSError, nothing has changed."""
+    store = os.path.join(bin_dir, STORE)
+    files.make_directory(store, 0o755)
+    final = os.path.join(store, version)
+    staged = f"{final}.{os.getpid()}"
+    shutil.rmtree(staged, ignore_errors=True)
+    try:
+        _write_tree(os.path.join(staged, PACKAGE), sources)
+        if os.path.lexists(final):  # damaged, or it would not be written again
+            os.rename(final, f"{staged}.old")
+        os.rename(staged, final)
+        files.sync_directory(store)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+        shutil.rmtree(f"{staged}.old", ignore_errors=True)
+
+
+def _write_tree(root: str, sources: Mapping[str, str]) -> None:
+    for path, text in dict(sources, **{"__init__.py": ""}).items():
+        target = os.path.join(root, path)
+        os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
+        _write(target, text.encode("utf-8"))
+        byte_code = _byte_code(target)
+        mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        py_compile.compile(target, cfile=byte_code, doraise=True, optimize=0, invalidation_mode=mode)
+        _finish(byte_code)
+    for here, _directories, _names in os.walk(os.path.dirname(root)):
+        os.chmod(here, 0o755)
+        files.sync_directory(here)
+
+
+def _byte_code(path: str) -> str:
+    head, name = os.path.split(path)
+    return os.path.join(head, "__pycache__", f"{name[:-3]}.{sys.implementation.cache_tag}.pyc")
+
+
+def _write(path: str, data: bytes) -> None:
+    with open(path, "wb") as stream:
+        stream.write(data)
+    _finish(path)
+
+
+def _finish(path: str) -> None:
+    os.chmod(path, 0o644)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def remove_old_versions(bin_dir: str, keep: Sequence[str]) -> list[str]:
+    """Remove the versions that are not to be kept, and what interrupted runs left; return their names."""
+    store = os.path.join(bin_dir, STORE)
+    try:
+        names = sorted(os.listdir(store))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    gone = [name for name in names if _HASH.match(name) and name not in keep]
+    for name in gone:
+        shutil.rmtree(os.path.join(store, name), ignore_errors=True)
+    if len(gone) == len(names):
+        try:
+            os.rmdir(store)
+        except OSError:
+            pass
+    return gone
+
+
+def build(root: str, bin_dir: str, plugins: Sequence[str], python: str) -> list[str]:
+    """Make the executables in *bin_dir* from the sources in *root*; return the paths of the launchers.
+
+    For people without Ansible, and for tests. Errors: NodenetError, OSError.
+    """
+    bin_dir = os.path.abspath(bin_dir)
+    sources = collect_sources(root, plugins)
+    version = version_hash(sources, python)
+    if not is_whole(bin_dir, version, sources):
+        write_version(bin_dir, version, sources)
+    launchers = []
+    before = set()
+    for plugin in plugins:
+        path = os.path.join(bin_dir, plugin)
+        before.add(launched_version(path) or "")
+        files.replace_file(path, launcher(plugin, python, bin_dir, version), 0o755)
+        launchers.append(path)
+    remove_old_versions(bin_dir, [version, *sorted(before)])
+    return launchers

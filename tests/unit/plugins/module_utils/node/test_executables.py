@@ -1,0 +1,182 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Making the executables: what lies on the node, while calls are running and after interruptions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
+
+PYTHON = os.path.realpath(sys.executable)
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(executables.__file__)))
+
+
+@pytest.fixture
+def bin_dir(tmp_path):
+    return tmp_path / "bin"
+
+
+def build(bin_dir, root=ROOT):
+    return executables.build(str(root), str(bin_dir), ["host-local"], PYTHON)[0]
+
+
+def version(path):
+    return subprocess.run([path], env={"CNI_COMMAND": "VERSION"}, stdout=subprocess.PIPE, check=True).stdout
+
+
+def versions(bin_dir):
+    return sorted(os.listdir(str(bin_dir / executables.STORE)))
+
+
+@pytest.fixture
+def changed_root(tmp_path):
+    """The sources with one more line."""
+    root = tmp_path / "root"
+    for package in ("cni", "host_local"):
+        shutil.copytree(os.path.join(ROOT, package), str(root / package), ignore=shutil.ignore_patterns("__pycache__"))
+    with open(str(root / "cni" / "versions.py"), "a", encoding="utf-8") as stream:
+        stream.write("# another release\n")
+    return root
+
+
+def test_what_lies_there(bin_dir):
+    old = os.umask(0o077)
+    try:
+        path = build(bin_dir)
+    finally:
+        os.umask(old)
+    assert version(path).startswith(b'{"cniVersion":"1.1.0"')
+    for here, directories, names in os.walk(str(bin_dir / executables.STORE)):
+        for name in directories:
+            assert stat.S_IMODE(os.stat(os.path.join(here, name)).st_mode) == 0o755
+        for name in names:
+            assert stat.S_IMODE(os.stat(os.path.join(here, name)).st_mode) == 0o644
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o755
+    with open(path, encoding="utf-8") as stream:
+        assert stream.readline() == f"#!{PYTHON} -IBS\n"
+    assert executables.launched_version(path) == versions(bin_dir)[0]
+
+
+def test_only_what_the_plugin_imports_is_there_and_all_of_it_runs_from_byte_code(bin_dir):
+    path = build(bin_dir)
+    root = bin_dir / executables.STORE / versions(bin_dir)[0] / executables.PACKAGE
+    names = {name for name in os.listdir(str(root / "host_local")) if name.endswith(".py")}
+    assert {"commands.py", "adding.py", "upkeep.py", "store.py", "resolvconf.py", "beside.py"} <= names
+    assert not {"reservations.py", "report.py", "transaction.py", "batch.py"} & names
+    for here, _directories, sources in os.walk(str(root)):
+        for name in sources:
+            if name.endswith(".py"):
+                (root.parent / "moved").mkdir(exist_ok=True)
+                os.truncate(os.path.join(here, name), 0)
+    assert version(path).startswith(b'{"cniVersion"')
+
+
+def test_without_byte_code_of_this_python_it_runs_from_the_sources_and_writes_none(bin_dir):
+    """After an upgrade of the node's Python."""
+    path = build(bin_dir)
+    root = bin_dir / executables.STORE / versions(bin_dir)[0] / executables.PACKAGE
+    for package in ("", "cni", "host_local"):
+        shutil.rmtree(str(root / package / "__pycache__"))
+    assert version(path).startswith(b'{"cniVersion"')
+    assert not [here for here, _directories, _names in os.walk(str(root)) if here.endswith("__pycache__")]
+
+
+def test_the_second_time_nothing_is_written(bin_dir):
+    build(bin_dir)
+    before = os.stat(str(bin_dir / executables.STORE / versions(bin_dir)[0])).st_mtime_ns
+    build(bin_dir)
+    assert os.stat(str(bin_dir / executables.STORE / versions(bin_dir)[0])).st_mtime_ns == before
+
+
+def test_the_version_before_stays_until_the_next_change(bin_dir, changed_root):
+    first = executables.launched_version(build(bin_dir))
+    second = executables.launched_version(build(bin_dir, changed_root))
+    assert first != second
+    assert versions(bin_dir) == sorted([first, second])
+    with open(str(changed_root / "cni" / "versions.py"), "a", encoding="utf-8") as stream:
+        stream.write("# and another\n")
+    third = executables.launched_version(build(bin_dir, changed_root))
+    assert versions(bin_dir) == sorted([second, third])
+
+
+@pytest.mark.parametrize("damage", ["source", "byte code", "file"])
+def test_a_damaged_version_is_made_again(bin_dir, damage):
+    path = build(bin_dir)
+    root = bin_dir / executables.STORE / versions(bin_dir)[0]
+    if damage == "source":
+        (root / executables.PACKAGE / "cni" / "skel.py").write_text("x")
+    elif damage == "byte code":
+        shutil.rmtree(str(root / executables.PACKAGE / "cni" / "__pycache__"))
+    else:
+        shutil.rmtree(str(root))
+        root.write_text("not a directory")
+    build(bin_dir)
+    assert version(path).startswith(b'{"cniVersion"')
+    assert (root / executables.PACKAGE / "cni" / "skel.py").stat().st_size > 100
+
+
+def test_left_overs_of_an_interrupted_run_go(bin_dir):
+    build(bin_dir)
+    left = bin_dir / executables.STORE / ("0" * 32 + ".123")
+    (left / "x").mkdir(parents=True)
+    (bin_dir / executables.STORE / "not ours").mkdir()
+    build(bin_dir)
+    assert [name for name in versions(bin_dir) if not executables._HASH.fullmatch(name)] == ["not ours"]
+
+
+def test_calls_go_on_while_it_is_replaced(bin_dir, changed_root):
+    path = build(bin_dir)
+    done, failed = [], []
+    stop = threading.Event()
+
+    def call():
+        while not stop.is_set():
+            process = subprocess.run([path], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=False)
+            (failed if process.returncode or process.stderr else done).append(process.stderr)
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(12):
+            build(bin_dir, changed_root if number % 2 else ROOT)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    assert len(done) > 10
+
+
+def test_a_python_that_may_go_away_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    with pytest.raises(NodenetError, match="^Cannot make executables that run with .*: it runs in the virtual environ"):
+        executables.node_python()
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    monkeypatch.setattr(sys, "executable", os.path.expanduser("~/python"))
+    with pytest.raises(NodenetError, match="it lies in a home directory; set ansible_python_interpreter"):
+        executables.node_python()
+    monkeypatch.setattr(sys, "executable", "/usr/local/bin/python 3")
+    with pytest.raises(NodenetError, match="first line of a script"):
+        executables.node_python()
+    monkeypatch.setattr(sys, "executable", "/usr/bin/env")
+    assert executables.node_python() == os.path.realpath("/usr/bin/env")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"#!/bin/sh\n", b"x/.nodenet-cni/short'"])
+def test_foreign_files_are_no_launchers(tmp_path, content):
+    path = tmp_path / "host-local"
+    path.write_bytes(content)
+    assert executables.launched_version(str(path)) is None
+    assert executables.launched_version(str(tmp_path / "none")) is None
