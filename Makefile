@@ -9,12 +9,13 @@ RUN = $(PYTHON) tests/tools/run.py
 TARGETS = test check lint docs build soak bench venv unit conformance library units-newest mutants sanity integration \
 	molecule importer coverage system import-lines ruff format mypy yamllint ansible-lint changelog docs-lint
 
-.PHONY: help demo clean $(TARGETS)
+.PHONY: help demo cni-bin clean $(TARGETS)
 
 help:
 	@echo "make demo         set up a private environment and bootstrap this machine below build/demo"
 	@echo "make check        the fast part: linters and unit tests"
 	@echo "make test         everything that CI runs"
+	@echo "make cni-bin DEST=DIR   make the host-local executable in a directory, without Ansible"
 	@echo "make lint docs build bench soak clean"
 	@echo "make unit conformance library units-newest mutants sanity integration molecule importer [ARGS=...]"
 	@echo "make venv         print how to enter the environment of the tests"
@@ -24,6 +25,9 @@ $(TARGETS):
 
 demo:
 	@$(PYTHON) demo/demo.py $(ARGS)
+
+cni-bin:
+	@$(PYTHON) tests/tools/cni_bin.py "$(DEST)"
 
 clean:
 	rm -rf build dist .dev .hypothesis .coverage tests/output .ruff_cache .mypy_cache .pytest_cache
