@@ -54,7 +54,8 @@ options:
   remote_src:
     description:
       - Whether O(src), and the checksum file in O(checksum), lie on the node. If not, they are looked for on the
-        controller, as for M(ansible.builtin.copy).
+        controller, as for M(ansible.builtin.copy), then in the directory of the inventory and in the current one, in
+        C(files) there and beside it. A playbook of a collection has no files of its user's beside it.
     type: bool
     default: false
   checksum:
