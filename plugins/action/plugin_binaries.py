@@ -67,8 +67,9 @@ class ActionModule(ActionBase):
             raise NodenetError(
                 f"Cannot find {path} on the controller: there is no such file; if it is on the node, set remote_src"
             )
-        beside = [(task_vars or {}).get("inventory_dir"), os.getcwd()]
-        places = [str(place) for place in beside if place]
+        # For an inventory without a directory ("host,") this is None, as an object or as a word.
+        inventory = str((task_vars or {}).get("inventory_dir") or "")
+        places = [place for place in (inventory, os.getcwd()) if os.path.isabs(place)]
         for place in places:
             for candidate in (os.path.join(place, "files", path), os.path.join(place, path)):
                 if os.path.exists(candidate):

@@ -225,6 +225,8 @@ def test_missing_source(play, tmp_path, monkeypatch):
         f"Cannot find none.tgz on the controller: it is not in {tmp_path}, /srv/inventory, {tmp_path}/current, nor in "
         "files/ there or in a role; if it is on the node, set remote_src"
     )
+    result, done = play({"inventory_dir": "None"}, src="none.tgz")
+    assert "None" not in result["msg"]
     result, done = play(src="/none/none.tgz")
     assert result["msg"] == (
         "Cannot find /none/none.tgz on the controller: there is no such file; if it is on the node, set remote_src"
