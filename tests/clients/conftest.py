@@ -1,0 +1,56 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Fixtures of the tests with real clients; they need pytest, root and Debian's packages, no Ansible."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import needs
+from machine import GO_PLUGINS, SYSTEM_PYTHON, Machine
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+# by the Python of the system, as on a node: the byte code is that interpreter's
+BUILD = """
+import sys
+plugins, target = sys.argv[1:]
+sys.path.insert(0, plugins)
+from module_utils.node import executables
+print(executables.build(plugins + "/module_utils", target, ["host-local"], executables.node_python())[0])
+"""
+
+
+@pytest.fixture(scope="session")
+def host_local_dir(tmp_path_factory):
+    """A bin dir with nothing but our host-local."""
+    needs.require_namespaces()
+    target = tmp_path_factory.mktemp("plugins")
+    command = [SYSTEM_PYTHON, "-IBS", "-c", BUILD, str(PLUGINS), str(target)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()) == target / "host-local"
+    return str(target)
+
+
+@pytest.fixture(scope="session")
+def paths(host_local_dir):
+    """CNI_PATH by whose host-local comes first in it."""
+    return {"ours": f"{host_local_dir}:{GO_PLUGINS}", "go": GO_PLUGINS}
+
+
+@pytest.fixture
+def machine():
+    needs.require_namespaces()
+    node = Machine()
+    try:
+        yield node
+    finally:
+        node.close()
