@@ -56,3 +56,15 @@ def exists(path: str) -> bool:
 def same_file(one: posix.stat_result, other: posix.stat_result) -> bool:
     """Tell whether two results of stat are of one file."""
     return one.st_ino == other.st_ino and one.st_dev == other.st_dev
+
+
+def close(fd: int) -> None:
+    """Close a descriptor whose content has been synced or does not matter.
+
+    Linux frees the descriptor also when close reports an error, and an error that comes this late must not decide
+    what becomes of a call.
+    """
+    try:
+        posix.close(fd)
+    except OSError:
+        pass

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import posix
 
+from ..cni import paths
+
 # "~" cannot stand in a network name, so no network's leftovers look like another one's
 _PREFIX = ".nodenet-{network}~"
 
@@ -49,4 +51,4 @@ class Beside:
 
     def close(self) -> None:
         """Close the descriptor."""
-        posix.close(self.parent)
+        paths.close(self.parent)

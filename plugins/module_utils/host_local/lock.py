@@ -111,10 +111,10 @@ def acquire(directory: int, path: str, timeout: float, asked: float, create: boo
             if _is_still_there(fd, directory):
                 return fd
         except BaseException:
-            posix.close(fd)
+            paths.close(fd)
             raise
         # somebody removed or replaced the file while we waited: what we hold locks nobody out
-        posix.close(fd)
+        paths.close(fd)
 
 
 def _is_still_there(fd: int, directory: int) -> bool:

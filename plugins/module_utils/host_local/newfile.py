@@ -43,7 +43,7 @@ class NewFile:
 
     def close(self) -> None:
         """Forget the file unless it has been linked."""
-        posix.close(self.fd)
+        paths.close(self.fd)
         if self._beside is not None:
             self._beside.remove(self._temporary)
 
@@ -72,7 +72,7 @@ def _unnamed(directory: int) -> NewFile | None:
             return None
         raise
     if not paths.exists(f"/proc/self/fd/{fd}"):  # no /proc, no way to link it
-        posix.close(fd)
+        paths.close(fd)
         return None
     return NewFile(fd)
 

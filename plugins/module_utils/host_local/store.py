@@ -90,7 +90,7 @@ class Store:
             self._beside.close()
             self._beside = None
         if self.directory >= 0:
-            posix.close(self.directory)
+            paths.close(self.directory)
             self.directory = -1
 
     @property
@@ -129,7 +129,7 @@ class Store:
                 return lock.acquire(self.directory, self.path, left, asked, self.create)
             except FileNotFoundError:
                 # somebody removed the directory after we opened it
-                posix.close(self.directory)
+                paths.close(self.directory)
                 self.directory = -1
                 self._open()
             except OSError as error:
@@ -200,7 +200,7 @@ class Store:
             self.warnings.append(f"Error retrieving last reserved ip: read {self.path}/{name}: {go_strerror(error)}")
             return ""
         finally:
-            posix.close(fd)
+            paths.close(fd)
 
     # --- writing --------------------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class Store:
                 posix.write(fd, content)
                 posix.ftruncate(fd, len(content))
             finally:
-                posix.close(fd)
+                paths.close(fd)
         except OSError as error:
             self.warnings.append(f"Error writing last reserved ip: open {self.path}/{name}: {go_strerror(error)}")
 
@@ -307,7 +307,7 @@ class _Held:
 
     def __exit__(self, *_exc: object) -> None:
         if self._fd is not None:
-            posix.close(self._fd)
+            paths.close(self._fd)
 
 
 def _read_address_file(name: str, directory: int) -> tuple[bytes, float]:
@@ -322,7 +322,7 @@ def _read_address_file(name: str, directory: int) -> tuple[bytes, float]:
             raise OSError(errno.EINVAL, "not a regular file")
         return content, found.st_mtime
     finally:
-        posix.close(fd)
+        paths.close(fd)
 
 
 def _make_directories(path: str, made: list[str]) -> None:
@@ -357,4 +357,4 @@ def _make_directories(path: str, made: list[str]) -> None:
     except OSError as error:
         raise StoreError("fsync", parent, error, IO_FAILURE) from None
     finally:
-        posix.close(fd)
+        paths.close(fd)
