@@ -291,9 +291,11 @@ def test_files_of_old_releases(case):
 
 @covers("reservations", "foreign")
 def test_foreign_files(case):
+    from ansible_collections.nodenet.cni.plugins.module_utils.host_local.report import Report
+
     snapshot = case.snapshot()
     assert [one.name for one in snapshot.reservations] == case.check["reservations"]
-    assert snapshot.foreign == case.check["foreign"]
+    assert Report(snapshot, []).foreign == case.check["foreign"]
     owner = snapshot.reservations[0]
     before = case.own_files()
     outcome = case.call(CNI_COMMAND="DEL", CNI_CONTAINERID=owner.container_id, CNI_IFNAME=owner.ifname)
