@@ -10,7 +10,7 @@ import typing as t
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.rows import label, short_list
-from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import from_facts
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, from_facts
 from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import REPORT_VERSION
 
 Json = dict[str, t.Any]
@@ -41,8 +41,8 @@ def merge(reports: t.Mapping[str, t.Any], scopes: t.Mapping[str, str] | None = N
     :param reports: for each host that was asked, what host_local_info returned there; None if it returned nothing
     :param scopes: network name -> ``shared`` or ``node``, where the reports do not know or are wrong
     :param threshold: share of reserved addresses from which a range set is listed in ``pools``
-    :returns: ``hosts``, ``duplicates``, ``overlaps``, ``pools`` and ``findings``; ``complete`` is false if a host is
-        missing
+    :returns: ``hosts``, ``duplicates``, ``overlaps``, ``pools``, ``findings`` and ``node_findings`` (the nodes' own,
+        with ``host``); ``complete`` is false if a host is missing
     """
     faults = {host: fault_of(report) for host, report in reports.items()}
     usable = {host: report for host, report in sorted(reports.items()) if faults[host] is None}
@@ -71,8 +71,8 @@ def merge(reports: t.Mapping[str, t.Any], scopes: t.Mapping[str, str] | None = N
             )
         )
     for one in pools:
+        kind = _POOL_KINDS[one["action"], bool(one["free"])]
         params = {key: one[key] for key in ("host", "reserved", "usable")}
-        kind = "fleet-pool-leaked" if one["leaked"] else "fleet-pool-high"
         facts.append(_fact(kind, one, set=one["range_set"], leaked=one["leaked"] or 0, **params))
     return {
         "report_version": FLEET_REPORT_VERSION,
@@ -82,7 +82,20 @@ def merge(reports: t.Mapping[str, t.Any], scopes: t.Mapping[str, str] | None = N
         "overlaps": overlaps,
         "pools": pools,
         "findings": from_facts(facts),
+        "node_findings": _node_findings(usable),
     }
+
+
+def unknown_networks(reports: t.Mapping[str, t.Any], names: t.Iterable[str]) -> list[str]:
+    """Return those of *names* that are a network in none of the reports."""
+    usable = [report for report in reports.values() if fault_of(report) is None]
+    known = {network["name"] for report in usable for network in report["networks"]}
+    return sorted(set(names) - known)
+
+
+def _node_findings(reports: t.Mapping[str, Json]) -> list[Json]:
+    found = [dict(one, host=host) for host, report in reports.items() for one in report.get("findings", [])]
+    return sorted(found, key=lambda one: SEVERITIES.index(one["severity"]))
 
 
 def _fact(kind: str, one: Json, **params: t.Any) -> Json:
@@ -141,24 +154,45 @@ def _duplicates(name: str, members: list[tuple[str, Json]]) -> t.Iterator[Json]:
 
 
 def _overlaps(name: str, members: list[tuple[str, Json]]) -> t.Iterator[Json]:
-    """Find ranges of different nodes that have addresses in common; what overlaps in a chain is one result."""
-    spans = []
+    """Find ranges of different nodes that have addresses in common.
+
+    A result holds ranges that all have the same addresses in common, and no range could be added to it: of three
+    ranges in a chain, first and last are never put together.
+    """
+    spans = set()
     for host, network in members:
         for range_set in network["range_sets"]:
             for text in range_set["ranges"]:
                 start, _dash, end = text.partition("-")
-                spans.append((parse_address(start).key, parse_address(end).key, host, text))
-    cluster: list[tuple[t.Any, t.Any, str, str]] = []
-    reach: t.Any = (0, 0)
-    for span in [*sorted(spans), ((1 << 20, 0), (1 << 20, 0), "", "")]:
-        if span[0] > reach:
-            hosts = sorted({host for _start, _end, host, _text in cluster})
+                spans.add((parse_address(start).key, parse_address(end).key, host, text))
+    starts = sorted(spans)
+    ends = sorted(starts, key=lambda span: span[1])
+    running: dict[tuple[t.Any, ...], None] = {}  # in order of their starts
+    position = 0
+    grown = False
+    for span in ends:
+        while position < len(starts) and starts[position][0] <= span[1]:
+            running[starts[position]] = None
+            position += 1
+            grown = True
+        if grown:  # else all of these were together before
+            hosts = sorted({host for _start, _end, host, _text in running})
             if len(hosts) > 1:
-                found = [{"host": host, "range": text} for _start, _end, host, text in cluster]
+                found = [{"host": host, "range": text} for _start, _end, host, text in running]
                 yield {"network": name, "hosts": hosts, "members": found}
-            cluster = []
-        cluster.append(span)
-        reach = max(reach, span[1])
+        grown = False
+        del running[span]
+
+
+#: What helps, and whether an address is free: the kind of finding.
+_POOL_KINDS = {
+    ("enlarge", True): "fleet-pool-high",
+    ("gc", True): "fleet-pool-leaked",
+    ("unknown", True): "fleet-pool-unknown",
+    ("enlarge", False): "fleet-pool-full",
+    ("gc", False): "fleet-pool-full-leaked",
+    ("unknown", False): "fleet-pool-full-unknown",
+}
 
 
 def _pools(host: str, report: Json, threshold: float) -> t.Iterator[Json]:
@@ -175,7 +209,7 @@ def _pools(host: str, report: Json, threshold: float) -> t.Iterator[Json]:
                     "reserved": taken,
                     "leaked": leaked,
                     "free": one["free"],
-                    "usage": round(taken / one["usable"], 3) if one["usable"] else 1.0,
+                    "usage": round(taken / one["usable"], 3),
                     "action": "unknown" if leaked is None else "gc" if leaked else "enlarge",
                 }
 

@@ -327,7 +327,27 @@ REGISTRY = {
     "fleet-host-missing": (
         "FLEET005", "error", UNAFFECTED,
         "no report of host {host}: {reason}",
-        "the result is incomplete; an address may be held there too",
+        "see why, and ask again; until then the result is incomplete, an address may be held there too",
+    ),
+    "fleet-pool-unknown": (
+        "FLEET006", "warning", CARRIES_ON,
+        "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} are reserved",
+        "see whether addresses leaked (the node was not told who is alive) before the range is enlarged",
+    ),
+    "fleet-pool-full": (
+        "FLEET007", "error", FAILS,
+        "network {network!r} on {host}: no address of range set {set} is free, {reserved} of {usable} are reserved",
+        "enlarge the range; until then no further attachment gets an address",
+    ),
+    "fleet-pool-full-leaked": (
+        "FLEET008", "error", FAILS,
+        "network {network!r} on {host}: no address of range set {set} is free, {leaked} of {usable} leaked",
+        "give the leaked addresses back, the range need not grow; until then no further attachment gets an address",
+    ),
+    "fleet-pool-full-unknown": (
+        "FLEET009", "error", FAILS,
+        "network {network!r} on {host}: no address of range set {set} is free, {reserved} of {usable} are reserved",
+        "see whether addresses leaked (the node was not told who is alive) before the range is enlarged",
     ),
 }
 # fmt: on

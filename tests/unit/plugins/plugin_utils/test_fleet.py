@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 import time
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from ansible_collections.nodenet.cni.plugins.module_utils.host_local.config impo
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.live import LiveAttachments
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.report import Report
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import Snapshot
-from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import merge, table
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import merge, table, unknown_networks
 
 CASES = Path(__file__).resolve().parents[3] / "cases"
 NOW = 1_800_000_000.0
@@ -161,9 +163,81 @@ def test_ranges_that_only_touch_do_not_overlap():
     reports = {"n1": part("192.0.2.10", "192.0.2.19"), "n2": part("192.0.2.20", "192.0.2.29")}
     assert merge(reports)["overlaps"] == []
     reports["n3"] = part("192.0.2.19", "192.0.2.20")
-    (one,) = merge(reports)["overlaps"]
-    assert one["hosts"] == ["n1", "n2", "n3"]
-    assert one["members"][0] == {"host": "n1", "range": "192.0.2.10-192.0.2.19"}
+    merged = merge(reports)
+    # n1 and n2 have no address in common, whatever n3 has with both of them
+    assert [one["hosts"] for one in merged["overlaps"]] == [["n1", "n3"], ["n2", "n3"]]
+    assert merged["overlaps"][0]["members"] == [
+        {"host": "n1", "range": "192.0.2.10-192.0.2.19"},
+        {"host": "n3", "range": "192.0.2.19-192.0.2.20"},
+    ]
+    assert [one["text"] for one in merged["findings"]] == [
+        "network 'lan': 192.0.2.10-192.0.2.19 on n1 overlaps 192.0.2.19-192.0.2.20 on n3",
+        "network 'lan': 192.0.2.19-192.0.2.20 on n3 overlaps 192.0.2.20-192.0.2.29 on n2",
+    ]
+
+
+def test_overlaps_are_all_pairs_and_no_others():
+    chosen = random.Random(7)
+    for _round in range(60):
+        spans = {}
+        reports = {}
+        for host in "abcdefgh":
+            start = chosen.randrange(1, 200)
+            end = min(254, start + chosen.randrange(0, 60))
+            spans[host] = (start, end)
+            limits = {"rangeStart": f"192.0.2.{start}", "rangeEnd": f"192.0.2.{end}"}
+            reports[host] = lan(ranges=[[dict(limits, subnet="192.0.2.0/24", gateway="192.0.2.254")]])
+        pairs = {
+            (one, other)
+            for one in spans
+            for other in spans
+            if one < other and spans[one][0] <= spans[other][1] and spans[other][0] <= spans[one][1]
+        }
+        told = merge(reports)["overlaps"]
+        assert {pair for one in told for pair in itertools.combinations(one["hosts"], 2)} == pairs
+        groups = [set(one["hosts"]) for one in told]
+        assert not [1 for one, other in itertools.permutations(groups, 2) if one <= other]
+
+
+@pytest.mark.parametrize(
+    ("alive", "free", "code", "severity", "hint"),
+    [
+        (None, 0, "FLEET009", "error", "see whether addresses leaked"),
+        (5, 0, "FLEET007", "error", "enlarge the range"),
+        (2, 0, "FLEET008", "error", "give the leaked addresses back"),
+        (None, 1, "FLEET006", "warning", "see whether addresses leaked"),
+        (4, 1, "FLEET003", "warning", "enlarge the range"),
+        (2, 1, "FLEET004", "warning", "give the leaked addresses back"),
+    ],
+)
+def test_a_pool_is_told_once_and_the_hint_is_what_helps(alive, free, code, severity, hint):
+    ids = [f"{number:064x}" for number in range(5 - free)]
+    files = {f"192.0.2.{number}": f"{one}\r\neth0" for number, one in enumerate(ids, 2)}
+    live = None if alive is None else LiveAttachments([{"container_id": one} for one in ids[:alive]])
+    ranges = [[{"subnet": "192.0.2.0/29"}]]
+    (one,) = merge({"n1": node_report({"net": (files, ranges, "node")}, live)}, threshold=0.5)["findings"]
+    assert (one["code"], one["severity"]) == (code, severity)
+    assert one["hint"].startswith(hint)
+
+
+def test_the_nodes_own_findings_come_along_gravest_first():
+    def found(severity):
+        return {"code": "X", "severity": severity, "where": "/d", "text": severity}
+
+    reports = {"n1": node_report({}, findings=[found("info"), found("warning")]), "n2": None}
+    reports["n3"] = node_report({}, findings=[found("error")])
+    told = [(one["host"], one["text"]) for one in merge(reports)["node_findings"]]
+    assert told == [("n3", "error"), ("n1", "warning"), ("n1", "info")]
+
+
+def test_unknown_networks():
+    assert unknown_networks({"n1": lan(), "n2": None}, ["lan", "wan"]) == ["wan"]
+
+
+def test_one_range_listed_twice_by_a_node_is_that_nodes_business():
+    report = lan(ranges=[[{"subnet": "192.0.2.0/24"}]])
+    report["networks"] *= 2
+    assert merge({"n1": report, "n2": lan()})["overlaps"] == []
 
 
 def test_families_do_not_overlap_each_other():
