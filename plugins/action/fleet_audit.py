@@ -12,7 +12,7 @@ import typing as t
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import merge, table
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import merge, table, unknown_networks
 
 
 class ActionModule(ActionBase):
@@ -32,6 +32,7 @@ class ActionModule(ActionBase):
                 "scopes": {"type": "dict", "default": {}},
                 "threshold": {"type": "float", "default": 0.8},
                 "dest": {"type": "path"},
+                "output_dir": {"type": "path"},
             }
         )
         try:
@@ -55,9 +56,14 @@ class ActionModule(ActionBase):
         merged = merge(reports, options["scopes"], options["threshold"])
         tables = {host: table(report) for host, report in sorted(reports.items())}
         result = dict(merged, tables=tables, changed=False)
+        unknown = unknown_networks(reports, options["scopes"])
+        if unknown:
+            result["warnings"] = [f"scopes names networks of which no report tells: {', '.join(unknown)}"]
+        fleet = dict(merged, reports={host: reports[host] for host in sorted(reports)})
+        if options["output_dir"]:
+            result.update(output_dir=options["output_dir"], changed=self._write_all(options["output_dir"], fleet))
         if options["dest"]:
-            document = dict(merged, reports={host: reports[host] for host in sorted(reports)})
-            result.update(dest=options["dest"], changed=self._write(options["dest"], document))
+            result.update(dest=options["dest"], changed=self._write(options["dest"], fleet) or result["changed"])
         return result
 
     def _reports(self, options: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -67,6 +73,18 @@ class ActionModule(ActionBase):
         hosts = options["hosts"] or task_vars.get("ansible_play_hosts_all") or []
         hostvars = task_vars.get("hostvars") or {}
         return {host: hostvars[host].get(options["variable"]) if host in hostvars else None for host in hosts}
+
+    def _write_all(self, output_dir: str, fleet: dict[str, t.Any]) -> bool:
+        """Write the report of each host that has one and of the fleet, which is last; tell whether a file changes."""
+        if not self._task.check_mode:
+            try:
+                os.makedirs(output_dir, exist_ok=True)
+            except OSError as error:
+                raise NodenetError(f"Cannot make the directory {output_dir}: {error.strerror}") from error
+        files = {host.replace("/", "_"): report for host, report in fleet["reports"].items() if report is not None}
+        files["fleet"] = fleet
+        changed = [self._write(os.path.join(output_dir, name + ".json"), files[name]) for name in files]
+        return any(changed)
 
     def _write(self, dest: str, document: dict[str, t.Any]) -> bool:
         """Write *document* as JSON, whole or not at all; tell whether the file changes."""

@@ -25,13 +25,13 @@ attributes:
   check_mode:
     support: full
     details:
-      - O(dest) is not written.
+      - O(dest) and O(output_dir) are not written.
   diff_mode:
     support: none
   idempotent:
     support: partial
     details:
-      - The file O(dest) holds the age of each reservation, so it changes with time.
+      - The files hold the age of each reservation, so they change with time.
 options:
   variable:
     description:
@@ -52,6 +52,7 @@ options:
   scopes:
     description:
       - Names of networks with V(shared) or V(node), to correct what the reports say.
+      - A name that is in no report is a warning.
       - A bridge counts as V(node), since its configuration does not tell whether a physical port belongs to it.
     type: dict
     default: {}
@@ -63,6 +64,12 @@ options:
   dest:
     description:
       - File on the controller to which the result is written as JSON, together with the reports.
+    type: path
+  output_dir:
+    description:
+      - Directory on the controller for C(fleet.json), which is what O(dest) gets, and a file C(<host>.json) with the report of
+        each host. It is made if need be.
+      - A relative path starts at the directory in which Ansible was started.
     type: path
 seealso:
   - module: nodenet.cni.host_local_info
@@ -78,6 +85,11 @@ EXAMPLES = r"""
     dest: /tmp/fleet.json
   run_once: true
   register: fleet
+
+- name: Compare the nodes and keep all reports
+  nodenet.cni.fleet_audit:
+    output_dir: /tmp/audit
+  run_once: true
 
 - name: Fail if an address is held twice
   ansible.builtin.assert:
@@ -232,7 +244,7 @@ tables:
   returned: success
   type: dict
 findings:
-  description: What is wrong or doubtful in the fleet, the gravest first. The nodes' own findings are in their reports.
+  description: What is wrong or doubtful in the fleet, the gravest first. Those of the nodes are in RV(node_findings).
   returned: success
   type: list
   elements: dict
@@ -261,6 +273,16 @@ findings:
       description: What the Go plugins do about it, one of V(fails), V(carries_on) and V(unaffected).
       type: str
       sample: carries_on
+node_findings:
+  description: The findings of all reports, the gravest first, each with its C(host) and the keys of RV(findings).
+  returned: success
+  type: list
+  elements: dict
+output_dir:
+  description: Directory that the reports were written to.
+  returned: with O(output_dir)
+  type: str
+  sample: /tmp/audit
 dest:
   description: File that was written.
   returned: with O(dest)

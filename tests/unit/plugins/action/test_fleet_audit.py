@@ -49,7 +49,7 @@ def play(tmp_path):
         (conf_dir / "10-lan.conflist").write_text(json.dumps(document))
         (data_dir / "lan" / "192.0.2.2").write_bytes(host.encode() * 20 + b"\r\neth0")
         hosts[host] = {"conf_dir": str(conf_dir), "data_dir": str(data_dir)}
-    hosts["n3"]["data_dir"] = str(tmp_path / "n3" / "net.d" / "10-lan.conflist")  # a file
+    hosts["n3"]["conf_dir"] = str(tmp_path / "n3" / "net.d" / "10-lan.conflist")  # a file
     inventory = {
         "all": {
             "hosts": hosts,
@@ -89,7 +89,7 @@ def test_the_hosts_of_the_play_are_compared(play, tmp_path):
     assert [one["hosts"] for one in fleet["overlaps"]] == [["n1", "n2"]]
     assert not fleet["complete"]
     assert [one["host"] for one in fleet["hosts"] if not one["reported"]] == ["n3"]
-    assert "not a directory" in fleet["hosts"][2]["reason"]
+    assert "not a directory" in fleet["hosts"][2]["reason"].lower()
     assert sorted(fleet["tables"]) == ["n1", "n2", "n3"]
     document = json.loads(dest.read_text())
     assert document["duplicates"] == fleet["duplicates"]
@@ -108,6 +108,25 @@ def test_reports_may_be_given(play, tmp_path):
     assert not play(audit)[1]["changed"]
 
 
+def test_a_directory_for_all_reports_is_made_where_ansible_was_started(play, tmp_path):
+    text, fleet = play({"output_dir": "audit/today"}, "--check", ask=True)
+    assert fleet["changed"], text
+    assert not (tmp_path / "audit").exists()
+    text, fleet = play({"output_dir": "audit/today"}, ask=True)
+    assert fleet["changed"], text
+    names = sorted(path.name for path in (tmp_path / "audit" / "today").iterdir())
+    assert names == ["fleet.json", "n1.json", "n2.json", "n3.json"]
+    report = json.loads((tmp_path / "audit" / "today" / "n1.json").read_text())
+    assert report["networks"][0]["name"] == "lan"
+    assert json.loads((tmp_path / "audit" / "today" / "fleet.json").read_text())["reports"]["n1"] == report
+
+
+def test_scopes_of_unknown_networks_are_warned_of(play):
+    report = {"report_version": 1, "findings": [], "networks": []}
+    text, fleet = play({"reports": {"a": report}, "scopes": {"lna": "shared"}})
+    assert "scopes names networks of which no report tells: lna" in " ".join(text.split())
+
+
 @pytest.mark.parametrize(
     ("audit", "words"),
     [
@@ -118,6 +137,7 @@ def test_reports_may_be_given(play, tmp_path):
         ),
         ({"reports": {}}, "Cannot compare the nodes: there is no host to compare"),
         ({"dest": "/nonexistent/fleet.json"}, "Cannot write the report to /nonexistent/fleet.json: No such file"),
+        ({"output_dir": "inventory.yml/out"}, "Cannot make the directory inventory.yml/out: Not a directory"),
         ({"treshold": 0.5}, "Unsupported parameters"),
     ],
 )

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks as a user runs them, on hosts that are directories of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Call play(name, arguments, variables): output and return code of a playbook on the hosts n1 and n2."""
+    variables = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "node_conf_dir": "{{ inventory_dir }}/{{ inventory_hostname }}/net.d",
+    }
+    (tmp_path / "inventory.yml").write_text(json.dumps({"all": {"hosts": {"n1": {}, "n2": {}}, "vars": variables}}))
+    for host in ("n1", "n2"):
+        data_dir = tmp_path / host / "data"
+        ipam = {"type": "host-local", "dataDir": str(data_dir), "ranges": [[{"subnet": "192.0.2.0/29"}]]}
+        document = {"cniVersion": "1.0.0", "name": "lan", "plugins": [{"type": "macvlan", "ipam": ipam}]}
+        (tmp_path / host / "net.d").mkdir(parents=True)
+        (tmp_path / host / "net.d" / "10-lan.conflist").write_text(json.dumps(document))
+        (data_dir / "lan").mkdir(parents=True)
+
+    def run(name, *arguments, **more):
+        command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", "inventory.yml"]
+        command += ["nodenet.cni." + name, "-e", json.dumps(more), *arguments]
+        environment = dict(
+            os.environ,
+            ANSIBLE_COLLECTIONS_PATH=str(ROOT / ".dev"),
+            ANSIBLE_LOCAL_TEMP=str(tmp_path / "tmp"),
+            ANSIBLE_REMOTE_TEMP=str(tmp_path / "tmp"),
+            ANSIBLE_NOCOLOR="1",
+        )
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return " ".join((done.stdout + done.stderr).split()), done.returncode
+
+    return run
+
+
+def plan(address):
+    return [{"network": "lan", "reservations": [{"owner": "printer", "addresses": [address]}]}]
+
+
+def test_reserve_finds_the_networks_where_bootstrap_writes_them(play, tmp_path):
+    text, code = play("reserve", reservations_networks=plan("192.0.2.4"))
+    assert code == 0, text
+    for host in ("n1", "n2"):
+        assert (tmp_path / host / "data" / "lan" / "192.0.2.4").read_bytes() == b"static.printer\r\neth0"
+    text, code = play("reserve", reservations_networks=plan("192.0.2.4"), reservations_conf_dir="/nonexistent/net.d")
+    assert code != 0
+    assert "Cannot use network lan in /nonexistent/net.d" in text
+    text, code = play("reserve", reservations_networks=plan("192.0.2.4"), networks_conf_dir="/nonexistent/net.d")
+    assert "Cannot use network lan in /nonexistent/net.d" in text
+
+
+@pytest.mark.parametrize("variables", [{}, {"reservations_networks": []}])
+def test_reserve_without_a_plan_is_an_error(play, variables):
+    text, code = play("reserve", **variables)
+    assert code != 0
+    assert "Cannot reserve addresses on n1, set reservations_networks for it" in text
+
+
+def test_reserve_can_go_host_by_host(play):
+    text, code = play("reserve", reservations_networks=plan("192.0.2.4"), target_serial=1)
+    assert code == 0, text
+    assert text.count("PLAY [Bring the static addresses") == 2
+
+
+def test_audit_shows_errors_of_nodes_and_leaves_reports_where_it_was_started(play, tmp_path):
+    # the gateway is reserved: an error of that node, which no comparison of nodes shows
+    (tmp_path / "n2" / "data" / "lan" / "192.0.2.1").write_bytes(b"x" * 64 + b"\r\neth0")
+    text, code = play("audit", audit_output_dir="out")
+    assert code == 0, text
+    assert sorted(os.listdir(str(tmp_path / "out"))) == ["fleet.json", "n1.json", "n2.json"]
+    report = json.loads((tmp_path / "out" / "n2.json").read_text())
+    (found,) = [one for one in report["findings"] if one["severity"] == "error"]
+    shown = text.split("Show the fleet")[1]
+    assert f"n2: {found['where']}: {found['text']} ({found['code']})" in shown
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["FLEET002"], "Findings that audit_fail_on names: FLEET002"),
+        (["error"], "Findings that audit_fail_on names: FLEET002"),
+        (["eror"], "Cannot use audit_fail_on, it takes codes like IPAM011 and the words error, warning and info"),
+        (["FLEET001", "MULTUS001"], ""),
+        ([], ""),
+    ],
+)
+def test_audit_fails_on_what_it_is_told_to(play, names, words):
+    text, code = play("audit", audit_fail_on=names)
+    assert (code != 0) == bool(words), text
+    assert words in text
