@@ -1,0 +1,61 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The executable killed at, or failing in, every system call of ADD and DEL that touches the data directory.
+
+Whatever the step: no address is held by two, no address file is empty, nothing that was acknowledged is lost, a call
+that reported an error has left nothing behind, and the next calls, ours and Go's, just work. A sample of the steps in a
+usual run, all of them with ``NODENET_SOAK``.
+"""
+
+from __future__ import annotations
+
+import os
+
+import calls
+import faults
+import pytest
+import reporting
+from crash_scenarios import SCENARIOS, judge, steps_of
+from plugin_drivers import CommandDriver
+
+ERRORS = [faults.KILL, "error=ENOSPC", "error=EIO"]
+# what changes the directory is hit in every run, of the rest a sample
+CHANGING = ("mkdir", "write", "fsync", "linkat", "unlinkat", "renameat", "renameat2", "ftruncate")
+SAMPLE = 8
+
+
+def chosen(steps):
+    """Return the pairs of step and fault to try: all of them in a long run."""
+    pairs = [(step, fault) for step in steps for fault in ERRORS]
+    if reporting.soak_factor() > 1:
+        return pairs
+    changing = [(step, fault) for step, fault in pairs if step.name in CHANGING]
+    rest = [pair for pair in pairs if pair not in changing]
+    # strides that are no multiples of three meet every kind of fault
+    return changing[::2] + rest[:: max(1, len(rest) // SAMPLE)]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name.replace(" ", "-"))
+def test_a_fault_at_any_step(tmp_path, executable, library, scenario):
+    steps, always = steps_of(scenario, executable, library, tmp_path)
+    assert len(steps) > 10
+    go = CommandDriver([reporting.GO_PLUGIN], "go") if os.access(reporting.GO_PLUGIN, os.X_OK) else library
+    failures = []
+    pairs = chosen(steps)
+    for number, (step, fault) in enumerate(pairs):
+        base = tmp_path / ("run%d" % number)
+        scenario.prepare(base, library)
+        log = tmp_path / "log"
+        env = calls.environment(scenario.command, "victim")
+        outcome = faults.run(executable, env, scenario.config, log, *always, step.injection(fault))
+        faults.assert_fired(step, fault, log, base, outcome)
+        try:
+            judge(scenario, step, outcome, [library, go][number % 2])
+        except AssertionError as error:
+            failures.append(
+                "%s at %s #%d: %s\n    %r" % (fault, step, step.number, str(error).splitlines()[0], outcome)
+            )
+    reporting.note("faults in %s: %d of %d, each fired" % (scenario.name, len(pairs), len(steps) * len(ERRORS)))
+    assert not failures, "%d of %d\n%s" % (len(failures), len(pairs), "\n".join(failures))
