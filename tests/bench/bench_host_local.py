@@ -166,7 +166,14 @@ def fill(base, count):
 
 
 def plain_read(folder):
-    """The least that any report in Python has to do."""
+    """How one reads the files of a directory in Python."""
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as source:
+            source.read()
+
+
+def bare_calls(folder):
+    """The system calls of such a read and nothing else."""
     for name in os.listdir(folder):
         fd = os.open(os.path.join(folder, name), os.O_RDONLY)
         os.read(fd, 4096)
@@ -188,7 +195,8 @@ def bench_report(library, go, quick):
         last = fill(base, BIG)
         folder = os.path.join(base, "net")
         env, config = calls.environment("CHECK", last), calls.configuration(base, IPAM)
-        ways = [lambda: seconds(report, base), lambda: seconds(plain_read, folder)]
+        pairs = ((report, base), (plain_read, folder), (bare_calls, folder))
+        ways = [lambda one=one, place=place: seconds(one, place) for one, place in pairs]
         if go:
             ways.append(lambda: seconds(go.call, env, config))
             ways.append(lambda: seconds(go.call, calls.environment("CHECK", "absent"), config))
@@ -196,11 +204,13 @@ def bench_report(library, go, quick):
         medians = take_turns(3 if quick else 7, *ways)
     Figures.line("library, whole report", medians[0])
     Figures.line("plain Python read of the files", medians[1])
+    Figures.line("its bare system calls", medians[2])
     Figures.target("report against plain read", medians[0] / medians[1], 2, at_least=False)
+    Figures.target("report against the bare system calls", medians[0] / medians[2], 2, at_least=False)
     if go:
-        Figures.line("one Go CHECK of a holder (reads all files once)", medians[2])
-        Figures.line("one Go CHECK of an unknown owner (reads them twice)", medians[3])
-        Figures.target("one Go CHECK of a holder against the report", medians[2] / medians[0], 1)
+        Figures.line("one Go CHECK of a holder (reads all files once)", medians[3])
+        Figures.line("one Go CHECK of an unknown owner (reads them twice)", medians[4])
+        Figures.target("one Go CHECK of a holder against the report", medians[3] / medians[0], 1)
     else:
         Figures.not_run("the comparison with Go", "no plugin at %s" % GO_PLUGIN)
 
