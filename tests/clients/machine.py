@@ -10,6 +10,8 @@ process ends, and the kernel ends everything else in the machine and drops its m
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import ipaddress
 import json
 import os
@@ -51,7 +53,10 @@ class PluginFailed(Exception):
 
 
 class Machine:
-    """A machine that was started; `run` calls a program in it, `close` ends it."""
+    """A machine that was started; `run` calls a program in it, `close` ends it.
+
+    The one thing that it does not have for itself are control groups: a runtime is told to put its own below `cgroup`.
+    """
 
     def __init__(self) -> None:
         namespaces = ["--net", "--mount", "--pid", "--ipc", "--uts", "--propagation", "private"]
@@ -67,11 +72,23 @@ class Machine:
             with open(task, encoding="ascii") as children:
                 self.pid = int(children.read().split()[0])
         except BaseException:
-            self.close()
+            self._end()
             raise
+        self.cgroup = f"nodenet-clients-{self.pid}"
         self.entry = ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", "--ipc", "--uts", "--"]
 
     def close(self) -> None:
+        self._end()
+        for top in glob.glob(f"/sys/fs/cgroup/*/{self.cgroup}") + glob.glob(f"/sys/fs/cgroup/{self.cgroup}"):
+            for here, _folders, _files in os.walk(top, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(here)
+
+    def path(self, inside: str) -> str:
+        """Return where a file of the machine's own /run or /var/lib is found from outside."""
+        return f"/proc/{self.pid}/root{inside}"
+
+    def _end(self) -> None:
         self._init.stdin.close()
         try:
             self._init.wait(20)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -17,8 +18,6 @@ PACKAGES = {
     "/usr/lib/cni/host-local": "containernetworking-plugins",
     "busybox": "busybox-static",
     "containerd": "containerd",
-    "crictl": "cri-tools",
-    "go": "golang-go",
     "ip": "iproute2",
     "iptables": "iptables",
     "nsenter": "util-linux",
@@ -53,10 +52,20 @@ def require(*programs: str, mandatory: bool = True) -> None:
             leave_out(f"there is no {program} (Debian package {PACKAGES[program]})", mandatory)
 
 
+def path_of(program: str) -> str:
+    """Return the path of a program that is there."""
+    path = shutil.which(program)
+    assert path, program
+    return os.path.realpath(path)
+
+
+@functools.lru_cache(maxsize=None)
 def require_namespaces() -> None:
     """Leave the test out where a machine of its own cannot be made, for instance in most containers."""
     require("unshare", "nsenter", "ip", "/usr/bin/python3", "/usr/lib/cni/bridge", "/usr/lib/cni/host-local")
-    probe = ["unshare", "--net", "--mount", "--pid", "--ipc", "--uts", "--fork", "--mount-proc", "ip", "link"]
+    namespaces = ["--net", "--mount", "--pid", "--ipc", "--uts", "--fork", "--mount-proc"]
+    links = "mount -t tmpfs tmpfs /run && ip link add b0 type bridge && ip link add v0 type veth"
+    probe = ["unshare", *namespaces, "sh", "-c", links]
     done = subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        leave_out(f"namespaces for the Go plugins cannot be made: {done.stderr.strip()}", mandatory=True)
+        leave_out(f"a namespace for the Go plugins cannot be made: {done.stderr.strip()}", mandatory=True)

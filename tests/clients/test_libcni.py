@@ -34,7 +34,7 @@ def client_program(tmp_path_factory):
     needs.require("nsenter", mandatory=mandatory)
     compiler = shutil.which("go") or next(iter(sorted(glob.glob("/usr/lib/go-*/bin/go"), reverse=True)), None)
     if not compiler:
-        needs.leave_out("there is no Go compiler for libcni (Debian package golang-1.19-go)", mandatory)
+        needs.leave_out("there is no compiler for the client of libcni (Debian package golang-1.19-go)", mandatory)
     if not os.path.isdir(LIBRARY):
         needs.leave_out("there is no libcni (Debian package golang-github-appc-cni-dev)", mandatory)
     program = tmp_path_factory.mktemp("libcni") / "client"

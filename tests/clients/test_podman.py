@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
 import re
@@ -61,10 +60,9 @@ class Podman:
         self.machine = machine
         self.work = work
         self.data_dir = data_dir
-        self.cgroup = f"nodenet-clients-{machine.pid}"
         for folder in ("netd", "tmp", "rootfs/bin", "rootfs/etc", "rootfs/proc", "rootfs/sys", "rootfs/dev"):
             (work / folder).mkdir(parents=True)
-        shutil.copy(shutil.which("busybox"), work / "rootfs/bin/busybox")
+        shutil.copy(needs.path_of("busybox"), work / "rootfs/bin/busybox")
         for name in NETWORKS:
             (work / f"netd/{name}.conflist").write_text(json.dumps(conflist(name, data_dir)))
         text = CONTAINERS_CONF.format(work=work, plugins=plugins, go=GO_PLUGINS)
@@ -80,7 +78,7 @@ class Podman:
     def start(self, name: str, *options: str, check: bool = True) -> str:
         """Run a container that sleeps; return its id, or with *check* False what podman says."""
         command = ["--rootfs", f"{self.work}/rootfs", "/bin/busybox", "sleep", "300"]
-        limits = ["--cgroup-parent", self.cgroup, "--pull", "never"]
+        limits = ["--cgroup-parent", self.machine.cgroup, "--pull", "never"]
         return self("run", "-d", "--name", name, *limits, *options, *command, check=check).strip()
 
     def addresses(self, name: str, ifname: str = "eth0") -> list[str]:
@@ -96,13 +94,6 @@ class Podman:
         with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
             self("rm", "--all", "--force", "--time", "0")
 
-    def drop_cgroups(self) -> None:
-        """Cgroups are the one thing that a machine does not have for itself; with its processes gone they are empty."""
-        for top in glob.glob(f"/sys/fs/cgroup/*/{self.cgroup}") + glob.glob(f"/sys/fs/cgroup/{self.cgroup}"):
-            for here, _folders, _files in os.walk(top, topdown=False):
-                with contextlib.suppress(OSError):
-                    os.rmdir(here)
-
 
 @pytest.fixture
 def podman(machine, host_local_dir, tmp_path):
@@ -116,8 +107,6 @@ def podman(machine, host_local_dir, tmp_path):
         yield client
     finally:
         client.clean()
-        machine.close()
-        client.drop_cgroups()
 
 
 def test_containers(podman):
