@@ -215,6 +215,43 @@ def bench_report(library, go, quick):
         Figures.not_run("the comparison with Go", "no plugin at %s" % GO_PLUGIN)
 
 
+# --- the executable ------------------------------------------------------------------------------------------------
+
+SIZES = (0, 10, 250, 1000)
+
+
+def bench_executable(imports, go, quick):
+    """Wall time of whole processes, beside the start of the bare interpreter that runs ours."""
+    python = os.path.realpath("/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable)
+    root = os.path.join(imports, *PACKAGE.split("."), "plugins", "module_utils")
+    with scratch() as base:
+        ours = CommandDriver(module("node.executables").build(root, os.path.join(base, "bin"), ["host-local"], python))
+        bare = [python, "-IBS", "-c", "pass"]
+        for size in SIZES:
+            print("One call of the executable, %d reservations" % size)
+            data = os.path.join(base, "data%d" % size)
+            os.mkdir(data)
+            fill(data, size)
+            config = calls.configuration(data, IPAM)
+            drivers = [ours, go] if go else [ours]
+
+            def one(driver, command, config=config):
+                done = driver.call(calls.environment(command, "bench"), config)
+                if done.rc:
+                    raise SystemExit("%s: %r" % (command, done))
+
+            ways = [lambda: seconds(subprocess.run, bare)]
+            for driver in drivers:
+                ways += [lambda c=command, d=driver: seconds(one, d, c) for command in ("ADD", "CHECK", "DEL")]
+            medians = take_turns(15 if quick else 60, *ways)
+            Figures.line("bare interpreter", 1000 * medians[0], "ms")
+            for number, command in enumerate(("ADD", "CHECK", "DEL"), 1):
+                Figures.line("ours, " + command, 1000 * medians[number], "ms")
+                if go:
+                    Figures.line("Go, " + command, 1000 * medians[number + 3], "ms")
+                Figures.target(command + " against the bare interpreter", medians[number] / medians[0], 1.5, False)
+
+
 # --- the whole play ------------------------------------------------------------------------------------------------
 
 PLAY = """
@@ -295,6 +332,7 @@ def main():
         bench_reserve(library, go, quick)
         bench_single(library, go, quick)
         bench_report(library, go, quick)
+        bench_executable(imports, go, quick)
         bench_play(imports, quick)
 
 
