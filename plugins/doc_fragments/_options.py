@@ -28,8 +28,8 @@ options:
 options:
   state_dir:
     description:
-      - Directory in which the collection keeps its own state on the node, the record of what it installed and the lock of
-        that record.
+      - Directory in which the collection keeps its own state on the node, the record of what it installed and the lock
+        of that record.
     type: path
     default: /var/lib/nodenet-cni
 """

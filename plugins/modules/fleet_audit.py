@@ -67,8 +67,8 @@ options:
     type: path
   output_dir:
     description:
-      - Directory on the controller for C(fleet.json), which is what O(dest) gets, and a file C(<host>.json) with the report of
-        each host. It is made if need be.
+      - Directory on the controller for C(fleet.json), which is what O(dest) gets, and for the report of each host in
+        C(<host>.json). It is made if need be.
       - A relative path starts at the directory in which Ansible was started.
     type: path
 seealso:
