@@ -10,11 +10,10 @@ process ends, and the kernel ends everything else in the machine and drops its m
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import ipaddress
 import json
 import os
+import secrets
 import subprocess
 import time
 
@@ -31,6 +30,16 @@ ip link set lo up
 for family in all default; do echo 0 >/proc/sys/net/ipv6/conf/$family/accept_dad; done
 echo ready
 exec env --ignore-signal=CHLD cat >/dev/null
+"""
+
+# control groups are not the machine's own, so somebody must outlive it to remove them
+_SHELL = """
+cgroup=$1
+shift
+"$@"
+for top in /sys/fs/cgroup/"$cgroup" /sys/fs/cgroup/*/"$cgroup"; do
+    [ ! -d "$top" ] || find "$top" -depth -type d -exec rmdir {} ";"
+done
 """
 
 # a closed port answers at once with a reset: both directions work, and no server is needed
@@ -52,6 +61,11 @@ class PluginFailed(Exception):
     """A plugin answered with an error document: the text is its message."""
 
 
+def _child(pid: int) -> int:
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return int(children.read().split()[0])
+
+
 class Machine:
     """A machine that was started; `run` calls a program in it, `close` ends it.
 
@@ -59,43 +73,34 @@ class Machine:
     """
 
     def __init__(self) -> None:
+        self.cgroup = f"nodenet-clients-{secrets.token_hex(4)}"
         namespaces = ["--net", "--mount", "--pid", "--ipc", "--uts", "--propagation", "private"]
-        self._init = subprocess.Popen(
-            ["unshare", *namespaces, "--fork", "--kill-child", "--mount-proc", "sh", "-c", _BOOT],
+        start = ["unshare", *namespaces, "--fork", "--kill-child", "--mount-proc", "sh", "-c", _BOOT]
+        self._shell = subprocess.Popen(
+            ["sh", "-c", _SHELL, "machine", self.cgroup, *start],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,  # what kills the tests must not keep it from cleaning up
         )
         try:
-            if self._init.stdout.readline() != b"ready\n":
+            if self._shell.stdout.readline() != b"ready\n":
                 raise AssertionError("the machine of the test did not start")
-            task = f"/proc/{self._init.pid}/task/{self._init.pid}/children"
-            with open(task, encoding="ascii") as children:
-                self.pid = int(children.read().split()[0])
+            self.pid = _child(_child(self._shell.pid))
         except BaseException:
-            self._end()
+            self.close()
             raise
-        self.cgroup = f"nodenet-clients-{self.pid}"
         self.entry = ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", "--ipc", "--uts", "--"]
 
     def close(self) -> None:
-        self._end()
-        for top in glob.glob(f"/sys/fs/cgroup/*/{self.cgroup}") + glob.glob(f"/sys/fs/cgroup/{self.cgroup}"):
-            for here, _folders, _files in os.walk(top, topdown=False):
-                with contextlib.suppress(OSError):
-                    os.rmdir(here)
+        self._shell.stdin.close()
+        try:
+            self._shell.wait(30)
+        finally:
+            self._shell.stdout.close()
 
     def path(self, inside: str) -> str:
         """Return where a file of the machine's own /run or /var/lib is found from outside."""
         return f"/proc/{self.pid}/root{inside}"
-
-    def _end(self) -> None:
-        self._init.stdin.close()
-        try:
-            self._init.wait(20)
-        finally:
-            self._init.kill()
-            self._init.wait()
-            self._init.stdout.close()
 
     def run(self, *command: str, check: bool = True, timeout_s: float = 60, **options) -> subprocess.CompletedProcess:
         """Run a program; its output is text, and with *check* a failure ends the test with that output."""
