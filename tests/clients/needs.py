@@ -52,11 +52,13 @@ def require(*programs: str, mandatory: bool = True) -> None:
             leave_out(f"there is no {program} (Debian package {PACKAGES[program]})", mandatory)
 
 
-def path_of(program: str) -> str:
-    """Return the path of a program that is there."""
-    path = shutil.which(program)
-    assert path, program
-    return os.path.realpath(path)
+def static_busybox(mandatory: bool = True) -> str:
+    """Return the path of the program that runs in containers, where there is no library beside it."""
+    require("busybox", mandatory=mandatory)
+    path = os.path.realpath(shutil.which("busybox") or "")
+    if subprocess.run(["ldd", path], stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0:
+        leave_out(f"{path} needs shared libraries (Debian package busybox-static has one that does not)", mandatory)
+    return path
 
 
 @functools.lru_cache(maxsize=None)

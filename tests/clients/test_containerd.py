@@ -127,8 +127,8 @@ class Containerd(cri.Cri):
 
 @pytest.fixture
 def containerd(machine, host_local_dir, tmp_path):
-    needs.require("containerd", "runc", "busybox", "iptables")
-    ociimage.write(tmp_path / "pause.tar", "localhost/pause:1", needs.path_of("busybox"), ["sleep", "600"])
+    needs.require("containerd", "runc", "iptables")
+    ociimage.write(tmp_path / "pause.tar", "localhost/pause:1", needs.static_busybox(), ["sleep", "600"])
     server = Containerd(machine, tmp_path / "c", f"{host_local_dir}/host-local", tmp_path / "data")
     try:
         server.wait(tmp_path / "pause.tar")

@@ -120,12 +120,13 @@ def test_an_address_that_the_runtime_asks_for(machine, paths, tmp_path):
 
 
 def test_an_add_of_the_main_plugin_that_fails_leaves_nothing(machine, paths, tmp_path):
-    """The bridge plugin calls DEL when it cannot finish: there is an interface of that name already."""
-    config = configuration("bridge", tmp_path)
+    """The bridge plugin has an address and cannot go on, for its bridge has another gateway: it calls DEL itself."""
+    machine.run("ip", "link", "add", "cni9", "type", "bridge")
+    machine.run("ip", "addr", "add", "10.99.0.1/24", "dev", "cni9")
     machine.add_pod("pod0")
-    machine.run("ip", "-n", "pod0", "link", "add", "eth0", "type", "veth", "peer", "name", "other")
-    with pytest.raises(PluginFailed, match="already exists"):
-        machine.cni(paths["ours"], "ADD", config, "pod0")
+    with pytest.raises(PluginFailed, match="already has an IP address different from 10.88.0.1/24"):
+        machine.cni(paths["ours"], "ADD", configuration("bridge", tmp_path), "pod0")
+    assert (tmp_path / "net" / "last_reserved_ip.0").read_text() == "10.88.0.10"
     assert addressfiles.held(tmp_path, "net") == {}
 
 

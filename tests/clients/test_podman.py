@@ -56,13 +56,13 @@ def conflist(name, data_dir):
 class Podman:
     """podman with its stores below a work directory, in a machine."""
 
-    def __init__(self, machine, work, plugins, data_dir) -> None:
+    def __init__(self, machine, work, plugins, data_dir, busybox) -> None:
         self.machine = machine
         self.work = work
         self.data_dir = data_dir
         for folder in ("netd", "tmp", "rootfs/bin", "rootfs/etc", "rootfs/proc", "rootfs/sys", "rootfs/dev"):
             (work / folder).mkdir(parents=True)
-        shutil.copy(needs.path_of("busybox"), work / "rootfs/bin/busybox")
+        shutil.copy(busybox, work / "rootfs/bin/busybox")
         for name in NETWORKS:
             (work / f"netd/{name}.conflist").write_text(json.dumps(conflist(name, data_dir)))
         text = CONTAINERS_CONF.format(work=work, plugins=plugins, go=GO_PLUGINS)
@@ -98,11 +98,12 @@ class Podman:
 @pytest.fixture
 def podman(machine, host_local_dir, tmp_path):
     mandatory = needs.debian_12()
-    needs.require("podman", "runc", "busybox", "iptables", mandatory=mandatory)
+    needs.require("podman", "runc", "iptables", mandatory=mandatory)
     version = subprocess.run(["podman", "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
     if not version.startswith("4."):
         needs.leave_out(f"podman {version} has no CNI backend", mandatory)
-    client = Podman(machine, tmp_path / "podman", host_local_dir, tmp_path / "data")
+    busybox = needs.static_busybox(mandatory)
+    client = Podman(machine, tmp_path / "podman", host_local_dir, tmp_path / "data", busybox)
     try:
         yield client
     finally:
