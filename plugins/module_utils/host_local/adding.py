@@ -43,6 +43,7 @@ def add(call: Call) -> dict[str, Any]:
 
 def _allocate(call: Call, store: Store, config: IpamConfig) -> tuple[list[dict[str, str]], list[Address]]:
     snapshot = store.snapshot()
+    store.warn_of_unreadable(snapshot)
     waiting = list(config.requested)
     reserved: list[Address] = []
     ips = []
@@ -63,8 +64,11 @@ def _allocate(call: Call, store: Store, config: IpamConfig) -> tuple[list[dict[s
             raise CniError(
                 INTERNAL, "failed to allocate all requested IPs: " + " ".join(str(address) for address in waiting)
             )
-    except BaseException:
-        store.release(snapshot, _own(snapshot, reserved))
+    except BaseException as error:
+        try:
+            store.release(snapshot, _own(snapshot, reserved))
+        except CniError as fault:
+            raise CniError(fault.code, f"{error}; {fault.msg}") from None
         raise
     return ips, reserved
 

@@ -44,7 +44,10 @@ def check(call: Call) -> None:
 
     config = load_ipam_config(call.config, call.args)
     with Store(config.data_dir, call.name) as store, store.lock(call_timeout(call)):
-        if not store.snapshot().held_by(call.container_id, call.ifname):
+        snapshot = store.snapshot()
+        store.warn_of_unreadable(snapshot)
+        call.log += store.warnings
+        if not snapshot.held_by(call.container_id, call.ifname):
             raise CniError(INTERNAL, f"host-local: Failed to find address added by container {call.container_id}")
 
 
@@ -53,6 +56,8 @@ def delete(call: Call) -> None:
     data_dir = _data_dir(call)
     with Store(data_dir, call.name) as store, store.lock(call_timeout(call)):
         snapshot = store.snapshot()
+        store.warn_of_unreadable(snapshot)
+        call.log += store.warnings
         store.release(snapshot, snapshot.to_release(call.container_id, call.ifname))
     skel.check_netns(call)
 

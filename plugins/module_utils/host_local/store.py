@@ -174,6 +174,11 @@ class Store:
                 unreadable[name] = error
         return Snapshot(names, files, directories, unreadable, now)
 
+    def warn_of_unreadable(self, snapshot: Snapshot) -> None:
+        """Say which address files could not be read: whose they are cannot be told, so nothing releases them."""
+        for name, error in sorted(snapshot.unreadable.items()):
+            self.warnings.append(f"cannot read {self.path}/{name}: {go_strerror(error)}")
+
     def last_reserved(self, index: int) -> Address | None:
         """Return where the round robin of set *index* stands, None if that cannot be told (spec 3.3)."""
         text = self.last_reserved_text(index)
