@@ -16,6 +16,16 @@ DEBIAN = {
     "shellcheck": "shellcheck",
     "strace": "strace",
 }
+# what the tests with real clients need besides
+CLIENTS = {
+    "busybox": "busybox-static",
+    "containerd": "containerd",
+    "iptables": "iptables",
+    "podman": "podman",
+    "runc": "runc",
+    "/usr/share/gocode/src/github.com/containernetworking/cni/libcni": "golang-github-appc-cni-dev",
+    "/usr/lib/go-1.19/bin/go": "golang-1.19-go",
+}
 
 
 def missing(programs: list[str]) -> list[str]:
@@ -54,7 +64,7 @@ def ensure(*programs: str) -> str | None:
     absent = missing(list(programs))
     if not absent:
         return None
-    names = sorted({DEBIAN[name] for name in absent})
+    names = sorted({{**DEBIAN, **CLIENTS}[name] for name in absent})
     why = obstacle()
     if why is None:
         print("installing %s" % ", ".join(names), flush=True)

@@ -40,6 +40,7 @@ TARGETS = {
         "library",
         "units-newest",
         "mutants",
+        "clients",
         "coverage",
     ],
 }

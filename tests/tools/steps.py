@@ -285,6 +285,16 @@ def conformance(arguments: list[str]) -> None:
     pytest(base(), arguments or present("tests/conformance"))
 
 
+def clients(arguments: list[str]) -> None:
+    """Programs that call an IPAM plugin in production, on a machine of its own for each test."""
+    for program in packages.CLIENTS:
+        # one after the other: on another release some have other names; the tests say which ones are missing
+        problem = packages.ensure(program)
+        if problem:
+            print("not run: %s" % problem, flush=True)
+    pytest(base(), arguments or present("tests/clients"))
+
+
 def mutants(arguments: list[str]) -> None:
     pytest(base(), arguments or present("tests/mutants"))
 
@@ -395,6 +405,7 @@ SINGLE = {
     "units-newest": ("unit tests, newest core", units_newest),
     "conformance": ("conformance", conformance),
     "mutants": ("planted mutants", mutants),
+    "clients": ("real clients", clients),
     "molecule": ("molecule", molecule),
     "demo": ("demo", demo),
     "bench": ("bench", bench),
