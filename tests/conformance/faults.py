@@ -34,7 +34,8 @@ class Step:
         return "%s(%s)" % (self.name, ", ".join(self.what))
 
     def injection(self, fault: str) -> str:
-        return "%s:%s:when=%d" % (self.name, fault, self.number)
+        """Return what strace is to inject; a fault with ``+`` at its end hits every later call of the same name too."""
+        return "%s:%s:when=%d%s" % (self.name, fault.rstrip("+"), self.number, "+" if fault.endswith("+") else "")
 
 
 def read_steps(log: object, place: object) -> list[Step]:
@@ -99,7 +100,7 @@ def assert_fired(step: Step, fault: str, log: object, place: object, outcome: Ou
         hits = [line for line in lines if line.endswith("(INJECTED)")]
         hits = [line for line in hits if _CALL.match(line) and _CALL.match(line).group(1) == step.name] or hits
         assert hits, "the fault was never injected: %s" % step
-        hit = hits[-1]
+        hit = hits[0 if fault.endswith("+") else -1]
     name, arguments = _CALL.match(hit).groups()
     assert touches(name, arguments, place), "hit something else: " + hit
     assert (name, _about(name, arguments, place)) == (step.name, step.what), "hit another step than %s: %s" % (
