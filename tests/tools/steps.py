@@ -321,7 +321,7 @@ def soak(arguments: list[str]) -> str:
     paths = arguments or [LIBRARY, *present("tests/conformance")]
     command = ["python", "-m", "pytest", "-p", "no:cacheprovider", "-m", "soak or not soak", "--durations=20", *paths]
     try:
-        text = call(base(), *command, keep=True, limit_s=4 * 3600, NODENET_SOAK="10")
+        text = call(base(), *command, keep=True, limit_s=4 * 3600, NODENET_SOAK="1")
     except Failed as exc:
         raise Failed("%s; run a failing test again with the blob that hypothesis printed" % exc) from exc
     with open(result, "w", encoding="utf-8") as stream:

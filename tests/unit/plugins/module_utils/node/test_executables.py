@@ -145,7 +145,7 @@ def test_calls_go_on_while_it_is_replaced(bin_dir, changed_root):
             process = subprocess.run([path], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=False)
             (failed if process.returncode or process.stderr else done).append(process.stderr)
 
-    threads = [threading.Thread(target=call) for _ in range(2)]
+    threads = [threading.Thread(target=call) for _number in range(2)]
     for thread in threads:
         thread.start()
     try:
