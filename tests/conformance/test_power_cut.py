@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A power cut at every step of ADD and DEL, on an ext4 of its own.
+"""A power cut at every step of ADD and DEL, a full disk and one that became read-only, on an ext4 of its own.
 
 The file system is told to drop everything that has not reached the disk, and mounted again. What was acknowledged is
 there, no address file is empty, and the next calls work. All of it happens in a mount namespace of a child process, so
@@ -12,6 +12,7 @@ nothing stays mounted whatever becomes of the test.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import shutil
@@ -91,7 +92,8 @@ def on_a_disk(tmp_path):
 
     def skip(reason):
         reason = "not run: power cut: " + reason
-        reporting.note(reason)
+        if reason not in reporting.LINES:
+            reporting.note(reason)
         pytest.skip(reason)
 
     def call(function, *arguments):
@@ -209,3 +211,51 @@ def cut_without_sync(disk, scenario, executable, library, log, skipped, left):
     held = calls.held(scenario.data_dir)
     assert held == left, held
     return "ok"
+
+
+def test_a_full_and_a_read_only_disk(executable, library, on_a_disk):
+    """ADD says why it cannot, and changes nothing; DEL works on a full disk; all is well when there is room again."""
+    on_a_disk(fill_the_disk, executable, BY_NAME["DEL"], library)
+
+
+def fill_the_disk(disk, executable, scenario, library):
+    ours = CommandDriver([executable], "ours")
+    scenario.prepare(os.path.join(disk.mountpoint, "run"), library)
+    before = calls.held(scenario.data_dir)
+    os.sync()
+    subprocess.run(["mount", "-o", "remount,ro", disk.mountpoint], check=True, capture_output=True)
+    for command, rc in (("ADD", 1), ("DEL", 1), ("CHECK", 0)):
+        done = ours.call(calls.environment(command, "new" if command == "ADD" else "victim"), scenario.config)
+        assert done.rc == rc, done
+        assert not rc or "read-only file system" in calls.error(done)["msg"], done
+    subprocess.run(["mount", "-o", "remount,rw", disk.mountpoint], check=True, capture_output=True)
+    filler = os.path.join(disk.mountpoint, "filler")
+    fill(filler)
+    for _twice in range(2):
+        done = ours.call(calls.environment("ADD", "new"), scenario.config)
+        assert "no space left on device" in calls.error(done)["msg"], done
+        held = calls.held(scenario.data_dir)
+        assert held == before, held
+    assert ours.call(calls.environment("CHECK", "victim"), scenario.config).rc == 0
+    done = ours.call(calls.environment("DEL", "victim"), scenario.config)
+    assert done.rc == 0, done
+    os.unlink(filler)
+    done = ours.call(calls.environment("ADD", "new"), scenario.config)
+    assert done.rc == 0, done
+    disk.cut()
+    held = calls.held(scenario.data_dir)
+    assert sorted(held.values()) == sorted([*scenario.others().values(), "new\r\neth0", "new\r\neth0"]), held
+    return "ok"
+
+
+def fill(path):
+    """Write a file until the disk is full to its last block."""
+    with open(path, "wb", buffering=0) as stream:
+        for size in (1 << 20, 4096, 1):
+            try:
+                while True:
+                    stream.write(b"x" * size)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                os.fsync(stream.fileno())
