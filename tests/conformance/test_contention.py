@@ -84,7 +84,9 @@ def await_lock(data_dir, number, timeout_s=60.0):
     deadline = time.monotonic() + timeout_s
     while True:
         with open("/proc/locks") as stream:
-            waiting = sum(1 for line in stream if " -> FLOCK " in line and inode + " " in line)
+            # each counts once: a long queue may be listed twice in one reading
+            lines = {line.strip() for line in stream if " -> FLOCK " in line and inode + " " in line}
+        waiting = len({line.split()[5] for line in lines})
         if waiting >= number:
             return
         assert time.monotonic() < deadline, "%d of %d wait for the lock" % (waiting, number)
