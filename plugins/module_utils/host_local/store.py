@@ -193,7 +193,9 @@ class Store:
             return ""
         name = f"{LAST_RESERVED_PREFIX}{index}"
         try:
-            fd = posix.open(name, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK, dir_fd=self.directory)
+            fd = posix.open(
+                name, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK | posix.O_NOFOLLOW, dir_fd=self.directory
+            )
         except FileNotFoundError:
             return ""
         except OSError as error:
@@ -245,7 +247,7 @@ class Store:
     def set_last_reserved(self, index: int, address: Address) -> None:
         """Note where the round robin of set *index* stands. It is a hint: a failure is only warned of (H2)."""
         name = f"{LAST_RESERVED_PREFIX}{index}"
-        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NONBLOCK
+        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NONBLOCK | posix.O_NOFOLLOW
         content = str(address).encode()
         try:
             fd = posix.open(name, flags, 0o600, dir_fd=self.directory)
