@@ -5,9 +5,10 @@
 
 Installs the built archive into a private environment, runs the playbooks as a user would, and fails when the second
 run changes something or when a conflict is not refused. Where it may, it also lets a real bridge plugin hand out
-addresses in network namespaces of its own.
+addresses, which it gets from the collection's own host-local, in network namespaces of its own.
 
-Usage: python3 demo/demo.py [ARCHIVE]; ARCHIVE holds CNI plugins, for machines without the distribution's package.
+Usage: python3 demo/demo.py [ARCHIVE]; ARCHIVE holds the other plugins, for machines without the
+distribution's package.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import venvs  # noqa: E402
 BUILD = os.path.join(ROOT, "build", "demo")
 NODE = os.path.join(BUILD, "node")
 BIN_DIR = os.path.join(NODE, "opt", "cni", "bin")
+HOST_LOCAL = os.path.join(BIN_DIR, "host-local")
 CONFLIST = os.path.join(NODE, "etc", "cni", "net.d", "10-podnet.conflist")
 NETWORK_DIR = os.path.join(NODE, "var", "lib", "cni", "networks", "podnet")
 OUTSIDE = ("/etc/cni/net.d", "/opt/cni/bin", "/var/lib/cni/networks", "/var/lib/nodenet-cni")
@@ -94,17 +96,14 @@ class Controller:
 
 
 def plugin_source(arguments: list[str]) -> tuple[list[str], str]:
-    """Extra variables that name where the plugins come from, and a sentence for the summary."""
+    """Extra variables that name where the other plugins come from, and a sentence for the summary."""
     if arguments:
         return ["-e", "plugin_binaries_src=" + os.path.abspath(arguments[0])], "from " + arguments[0]
     problem = packages.ensure(packages.GO_PLUGIN)
     if problem is None:
         folder = os.path.dirname(packages.GO_PLUGIN)
         return ["-e", "plugin_binaries_src=" + folder], "from " + folder
-    return [
-        "-e",
-        "plugin_binaries_include=[]",
-    ], "not run: %s; `make demo ARGS=<archive>` takes them from an archive" % problem
+    return [], "not run: %s; `make demo ARGS=<archive>` takes them from an archive" % problem
 
 
 def tree() -> str:
@@ -147,6 +146,9 @@ def show(arguments: list[str]) -> list[str]:
     changed = controller.playbook("bootstrap", *source)[1]
     if not changed or outside() != untouched:
         raise DemoFailed("the first run changed nothing, or something outside of %s" % os.path.relpath(NODE, ROOT))
+    with open(HOST_LOCAL, "rb") as stream:
+        if b"nodenet.cni" not in stream.read(1024):
+            raise DemoFailed("%s is not the collection's own" % os.path.relpath(HOST_LOCAL, ROOT))
 
     say("The same again: nothing may change")
     before = tree()
@@ -180,11 +182,13 @@ def show(arguments: list[str]) -> list[str]:
     else:
         if set(given) & set(held) or reservations() != held:
             raise DemoFailed("the plugin handed out %s while %s are reserved" % (given, sorted(held)))
-        containers = "the Go plugin gave containers %s, and refused to give a reserved address" % ", ".join(given)
+        containers = "our host-local gave containers %s, and refused to give a reserved address" % ", ".join(given)
 
     width = max(len(address) for address in held)
     return [
-        "plugins        %s" % (plugins if not source else "%s  (%s)" % (os.path.relpath(BIN_DIR, ROOT), plugins)),
+        "plugins        %s" % os.path.relpath(BIN_DIR, ROOT),
+        "                 host-local        the collection's own",
+        "                 bridge, loopback  %s" % plugins,
         "network        %s" % os.path.relpath(CONFLIST, ROOT),
         "reservations   %s" % os.path.relpath(NETWORK_DIR, ROOT),
         *("                 %-*s  %s" % (width, address, owner) for address, owner in held.items()),

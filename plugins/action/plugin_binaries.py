@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Brings a source of plugins from the controller to the node, and only if the node lacks something of it."""
+"""Brings a source of plugins from the controller to the node, and only if the node lacks something of it.
+
+The code of the embedded plugins goes along with the arguments of the module.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,12 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node import embedded, executables
 from ansible_collections.nodenet.cni.plugins.module_utils.node.archive import DirectorySource, digest_of_stream
 from ansible_collections.nodenet.cni.plugins.module_utils.node.checksum import split_checksum, wanted_digest
 from ansible_collections.nodenet.cni.plugins.module_utils.node.supply import refuse_url
+
+_MODULE_UTILS = os.path.dirname(os.path.dirname(os.path.abspath(executables.__file__)))
 
 
 class ActionModule(ActionBase):
@@ -29,7 +35,7 @@ class ActionModule(ActionBase):
         arguments = dict(self._task.args)
         src = arguments.get("src")
         if not isinstance(src, str) or not src or boolean(arguments.get("remote_src", False), strict=False):
-            return self._execute_module(module_args=arguments, task_vars=task_vars)
+            return self._ask_module(arguments, task_vars)
         packed = None
         try:
             refuse_url(src)
@@ -52,6 +58,23 @@ class ActionModule(ActionBase):
         finally:
             if packed:
                 os.unlink(packed)
+
+    def _ask_module(self, arguments, task_vars):
+        names = self._names(arguments.get("embedded"))
+        arguments.pop("_sources", None)
+        if isinstance(names, list) and arguments.get("state", "present") == "present":
+            # What is no plugin of ours the module refuses.
+            known = [name for name in executables.PLUGINS if name in names]
+            if known:
+                arguments["_sources"] = embedded.pack(executables.collect_sources(_MODULE_UTILS, known))
+        result = self._execute_module(module_args=arguments, task_vars=task_vars)
+        result.get("invocation", {}).get("module_args", {}).pop("_sources", None)
+        return result
+
+    @staticmethod
+    def _names(value):
+        """Return the names of an option of type list, as the module reads it."""
+        return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
 
     def _find(self, path, task_vars):
         """Return where a file of the controller is: as for copy, else beside the inventory or where the run began.
@@ -82,14 +105,14 @@ class ActionModule(ActionBase):
 
     def _install(self, local, name, arguments, task_vars):
         # The node remembers what an archive of this digest holds: if all of it is in place, nothing needs to travel.
-        asked = self._execute_module(module_args=dict(arguments, src=f"controller:/{name}"), task_vars=task_vars)
+        asked = self._ask_module(dict(arguments, src=f"controller:/{name}"), task_vars)
         if not asked.get("src_missing"):
             return asked
         directory = self._connection._shell.tmpdir or self._make_tmp_path()
         remote = self._connection._shell.join_path(directory, name)
         self._transfer_file(local, remote)
         self._fixup_perms2((directory, remote))
-        result = self._execute_module(module_args=dict(arguments, src=remote), task_vars=task_vars)
+        result = self._ask_module(dict(arguments, src=remote), task_vars)
         if result.get("failed") and remote in str(result.get("msg")):
             # The name that the user knows, not that of the copy. What the screen shows first is made of "exception",
             # and without that of "msg".
@@ -118,7 +141,7 @@ class ActionModule(ActionBase):
 
     def _pack(self, directory, include):
         """Put the files of a directory into an archive that is the same for the same content."""
-        names = [name.strip() for name in include.split(",")] if isinstance(include, str) else include
+        names = self._names(include)
         fd, path = tempfile.mkstemp(suffix=".tar")
         try:
             with os.fdopen(fd, "wb") as stream, tarfile.open(

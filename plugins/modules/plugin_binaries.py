@@ -30,6 +30,7 @@ attributes:
     support: full
     details:
       - It copies O(src) from the controller, if something of it is not in place yet.
+      - It sends the code of the O(embedded) plugins along with the module.
   check_mode:
     support: full
     details:
@@ -48,7 +49,7 @@ options:
         these only ELF programs are taken as plugins, and what O(include) names. An archive that holds a link, a
         device, or a name that points outside of it, is refused.
       - In a directory a link counts as the file that it leads to, if that lies in the directory.
-      - Without it the module only looks after the O(required) plugins, or removes what it installed.
+      - Without it the module only looks after the O(embedded) and O(required) plugins, or removes what it installed.
       - With O(checksum) an archive may be gone from the node once all of it is installed.
     type: path
   remote_src:
@@ -64,6 +65,21 @@ options:
       - C(sha256:<path>) takes the digest from a checksum file, out of the line that names the file name of O(src). A
         digest without a file name only counts if it is the only one in the file.
     type: str
+  embedded:
+    description:
+      - Plugins to install that this collection brings itself, written in Python. They take the place of plugins of the
+        same name in O(src), which are not installed then, and O(include) need not name them.
+      - V(host-local) keeps its reservations as the plugin of the CNI project does, and both can be exchanged for each
+        other at any time.
+      - A plugin is a small script in O(bin_dir); its code lies in the directory C(.nodenet-cni) there. It runs with
+        the Python that runs the module, C(ansible_python_interpreter), which must not lie in a virtual environment or
+        in a home directory. It needs nothing but that.
+      - A new version is complete before the script is exchanged. The version before stays until the next run, so that
+        calls in progress can finish.
+      - With O(state=absent), these are removed even if something else made them of this collection.
+    type: list
+    elements: str
+    choices: [host-local]
   include:
     description:
       - Names of the plugins to install. All in O(src) if this is empty. A script is only installed if it is named here.
@@ -73,17 +89,19 @@ options:
     default: []
   required:
     description:
-      - Names of plugins that must be in O(bin_dir) afterwards. Those that O(src) lacks must be there already. They
-        are kept and reported.
+      - Names of plugins that must be in O(bin_dir) afterwards. Those that are neither in O(src) nor O(embedded) must be
+        there already. They are kept and reported.
       - If one is neither in O(src) nor there, nothing is changed, and the error says where the plugin comes from.
-      - Without O(src) there must be a list, an empty one will do. With O(state=absent) this has no effect.
+      - Without O(src) and O(embedded) there must be a list, an empty one will do. With O(state=absent) this has no
+        effect.
     type: list
     elements: str
   state:
     description:
       - V(present) installs what is missing or differs, by content, mode or owner. The files get mode C(0755) and
         belong to the user who runs the module.
-      - V(absent) removes the plugins that this module wrote, if nobody changed them since. What was in place already
+      - V(absent) removes the plugins that this module wrote, if nobody changed them since, and the code of O(embedded)
+        ones that nothing uses any more. What was in place already
         when it came is not its own and stays. If O(src) is given, plugins that are identical to those in it are removed
         too, whoever brought them.
     type: str
@@ -112,6 +130,13 @@ EXAMPLES = r"""
     remote_src: true
     include: [bridge, host-local, loopback, portmap]
     required: [flannel]
+
+- name: Take the distribution's plugins, but host-local from this collection
+  nodenet.cni.plugin_binaries:
+    src: /usr/lib/cni
+    remote_src: true
+    include: [bridge, loopback, portmap]
+    embedded: [host-local]
 
 - name: See what an upgrade would change
   nodenet.cni.plugin_binaries:
@@ -147,13 +172,17 @@ plugins:
     action:
       description:
         - What was done, or would be done in check mode. V(adjusted) means that mode or owner were set right. V(kept)
-          is a required plugin that O(src) lacks, or a file that O(state=absent) did not remove.
+          is a required plugin that was there already, or a file that O(state=absent) did not remove.
       type: str
       sample: replaced
     sha256:
       description: Digest of the content. Empty for what is no plain file.
       type: str
       sample: 5ed55ea9c6b5f9f1d9ee0f2d2d3ae9ec04a7e8d56c4a5e4a6b1c1c7b1d3d0d1f
+    embedded:
+      description: Whether it is one that this collection brings itself.
+      type: bool
+      sample: false
     version:
       description:
         - Release, in the plugin's own words. Empty if it does not tell, as those that Debian builds.
@@ -225,12 +254,15 @@ def main():
             remote_src=dict(type="bool", default=False),
             checksum=dict(type="str"),
             include=dict(type="list", elements="str", default=[]),
+            embedded=dict(type="list", elements="str", choices=["host-local"]),
+            # From the action plugin: the sources of the embedded plugins, packed.
+            _sources=dict(type="str"),
             required=dict(type="list", elements="str"),
             state=dict(type="str", choices=["present", "absent"], default="present"),
             **_ansible.BIN_DIR_OPTIONS,
             **_ansible.STATE_DIR_OPTIONS,
         ),
-        required_if=[("state", "present", ("src", "required"), True)],
+        required_if=[("state", "present", ("src", "embedded", "required"), True)],
         required_by={"checksum": ("src",)},
         supports_check_mode=True,
     )
@@ -238,9 +270,9 @@ def main():
 
     def work():
         options = {key: params[key] for key in ("bin_dir", "state_dir", "src", "checksum", "include")}
-        options["check_mode"] = module.check_mode
+        options.update(own=list(dict.fromkeys(params["embedded"] or [])), check_mode=module.check_mode)
         if params["state"] == "present":
-            result = binaries.install(required=params["required"] or [], **options)
+            result = binaries.install(required=params["required"] or [], sources=params["_sources"], **options)
         else:
             result = binaries.remove(**options)
         _ansible.warn_findings(module, result["findings"])

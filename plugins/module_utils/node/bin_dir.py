@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
-from . import archive
+from . import archive, executables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,18 +27,25 @@ WRITES = (INSTALLED, REPLACED)
 
 
 class Present:
-    """What has a plugin's name in the bin directory: ``kind`` is "file", "link", "directory" or "other"."""
+    """What has a plugin's name in the bin directory: ``kind`` is "file", "link", "directory" or "other".
 
-    def __init__(self, kind: str, sha256: str = "", mode: int = 0, owner: tuple[int, int] = (0, 0)) -> None:
+    ``embedded``: the version that a launcher of our own plugins names, "" for other files.
+    """
+
+    def __init__(
+        self, kind: str, sha256: str = "", mode: int = 0, owner: tuple[int, int] = (0, 0), embedded: str = ""
+    ) -> None:
         self.kind = kind
         self.sha256 = sha256
         self.mode = mode
         self.owner = owner
+        self.embedded = embedded
 
     def words(self) -> dict[str, str]:
         if self.kind != "file":
             return {"kind": self.kind}
-        return {"sha256": self.sha256, "mode": f"0{self.mode:o}", "owner": "{}:{}".format(*self.owner)}
+        words = {"sha256": self.sha256, "mode": f"0{self.mode:o}", "owner": "{}:{}".format(*self.owner)}
+        return dict(words, embedded=self.embedded) if self.embedded else words
 
 
 def plan(
@@ -90,7 +97,9 @@ def look(bin_dir: str, names: Sequence[str]) -> dict[str, Present]:
         if stat.S_ISREG(status.st_mode):
             with open(path, "rb") as stream:
                 digest = archive.digest_of_stream(stream)
-            found[name] = Present("file", digest, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid))
+            version = executables.launched_version(path) if name in executables.PLUGINS else None
+            owner = (status.st_uid, status.st_gid)
+            found[name] = Present("file", digest, stat.S_IMODE(status.st_mode), owner, version or "")
         elif stat.S_ISLNK(status.st_mode):
             found[name] = Present("link")
         else:

@@ -35,12 +35,12 @@ class Report:
         self.facts: list[dict[str, Any]] = []
         self.answers: dict[str, dict[str, Any]] = {}
 
-    def describe(self, name: str, action: str, digest: str) -> dict[str, Any]:
+    def describe(self, name: str, action: str, digest: str, embedded: bool) -> dict[str, Any]:
         """Return the plugin's entry in the module's result. Errors: OSError."""
         answer = self._versions.get(digest) if action not in WRITES else None
         if answer is None and self._can_be_asked(name, action):
             answer = self._ask(name, action, digest)
-        return entry(self._bin_dir, name, action, digest, answer)
+        return entry(self._bin_dir, name, action, digest, embedded, answer)
 
     def _can_be_asked(self, name: str, action: str) -> bool:
         if self._absent and action not in (UNCHANGED, KEPT):
@@ -60,13 +60,19 @@ class Report:
         return None
 
 
-def entry(bin_dir: str, name: str, action: str, digest: str, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """One element of the module's ``plugins``; *answer*: {"release", "cni_versions"} of the plugin, if it is known."""
+def entry(
+    bin_dir: str, name: str, action: str, digest: str, embedded: bool, answer: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """One element of the module's ``plugins``.
+
+    embedded: it is our own. answer: {"release", "cni_versions"} of the plugin, if it is known.
+    """
     return {
         "name": name,
         "path": os.path.join(bin_dir, name),
         "action": action,
         "sha256": digest or None,
+        "embedded": embedded,
         "version": answer["release"] if answer else None,
         "cni_versions": answer["cni_versions"] if answer else [],
     }

@@ -14,7 +14,7 @@ import contextlib
 import os
 
 from ..cni.errors import NodenetError
-from . import bin_write, findings, manifest, mounts, offers
+from . import bin_write, embedded, findings, manifest, mounts, offers
 from .bin_dir import KEPT, MODE, REMOVED, UNCHANGED, WRITES, Present, look, plan, plan_removal
 from .bin_report import Report, entry
 from .supply import Supply, open_supply
@@ -32,53 +32,67 @@ def install(
     checksum: str | None = None,
     include: Sequence[str] = (),
     required: Sequence[str] = (),
+    own: Sequence[str] = (),
+    sources: str | None = None,
     check_mode: bool = False,
 ) -> dict[str, Any]:
     """Make the plugins of *src* present in *bin_dir*, and see that the *required* ones are there.
 
     src: an archive or a directory on this node; without it only *required* is looked after.
     checksum: see checksum.wanted_digest; archives only. include: names to take; all plugins if empty.
+    own: plugins to make of this collection's own code, whatever *src* has. sources: that code, from embedded.pack().
     Returns the module's result; ``diff`` holds before and after. Errors: NodenetError, OSError: nothing was changed.
     """
     offers.check_names(include, "include")
     offers.check_names(required, "required")
     record = manifest.Manifest(state_dir, bin_dir)
-    supply = open_supply(src, bin_dir, checksum, include, record) if src else Supply("")
+    ours = embedded.Embedded(own, bin_dir, sources)
+    supply = open_supply(src, bin_dir, checksum, include, record, own) if src else Supply("")
     try:
+        supply.embed(ours.launchers)
         present = look(bin_dir, sorted(set(supply.wanted) | set(required)))
         _check_required(required, supply, present, bin_dir)
         _check_place(bin_dir, sorted(supply.wanted), present)
         owner = (0, 0) if os.geteuid() == 0 else None
         wanted = {name: offer.sha256 for name, offer in supply.wanted.items()}
-        actions = plan(wanted, present, owner)
-        if any(action in WRITES for _name, action in actions):
-            supply.need_content()
+        actions = ours.complete(plan(wanted, present, owner), present)
+        new = [name for name, action in actions if action in WRITES]
+        if new:
+            supply.need_content(new)
             manifest.probe(state_dir)
             bin_write.probe(bin_dir)
 
         @contextlib.contextmanager
         def recording() -> Iterator[None]:
             with manifest.updating(state_dir, bin_dir) as current:
-                _note(current, supply, actions, {})
-                current.save()
-                yield
+                _note(current, supply, actions, {}, own)
+                with ours.installing():
+                    current.save()
+                    yield
 
         if not check_mode:
             # Without a new file there is nothing that must be recorded.
-            writes = any(action in WRITES for _name, action in actions)
-            bin_write.write(bin_dir, actions, supply, owner, recording if writes else contextlib.nullcontext)
+            bin_write.write(bin_dir, actions, supply, owner, recording if new else contextlib.nullcontext)
     finally:
         supply.close()
     kept = [(name, KEPT) for name in sorted(set(required) - set(wanted))]
     report = Report(bin_dir, {*include, *required}, record.versions, absent=check_mode)
     plugins = [
-        report.describe(name, action, wanted.get(name) or present[name].sha256)
+        report.describe(
+            name,
+            action,
+            wanted.get(name) or present[name].sha256,
+            name in own or (name not in wanted and bool(present[name].embedded)),
+        )
         for name, action in sorted(actions + kept)
     ]
     if not check_mode:
-        _remember(state_dir, bin_dir, record, supply, actions, report.answers)
+        _remember(state_dir, bin_dir, record, supply, actions, report.answers, own)
+        ours.sweep(state_dir)
+    uid_gid = owner or (os.geteuid(), os.getegid())
     after = {
-        name: Present("file", digest, MODE, owner or (os.geteuid(), os.getegid())) for name, digest in wanted.items()
+        name: Present("file", digest, MODE, uid_gid, ours.version if name in own else "")
+        for name, digest in wanted.items()
     }
     return {
         "changed": any(action != UNCHANGED for _name, action in actions),
@@ -97,11 +111,13 @@ def remove(
     src: str | None = None,
     checksum: str | None = None,
     include: Sequence[str] = (),
+    own: Sequence[str] = (),
     check_mode: bool = False,
 ) -> dict[str, Any]:
     """Remove from *bin_dir* what we installed and nobody changed since, or exactly the plugins in *include*.
 
     src: files that are identical to those of this source count as ours too, for plugins that something else unpacked.
+    own: plugins that count as ours if they are made of this collection's code, whoever made them.
     Returns and errors as for install().
     """
     offers.check_names(include, "include")
@@ -111,7 +127,10 @@ def remove(
         supply = open_supply(src, bin_dir, checksum, (), record)
         supply.close()
         recorded = dict({name: offer.sha256 for name, offer in supply.wanted.items()}, **recorded)
-    present = look(bin_dir, sorted(set(include) | set(recorded)))
+    present = look(bin_dir, sorted({*include, *recorded, *own}))
+    for name in own:
+        if name in present and present[name].embedded:
+            recorded.setdefault(name, present[name].sha256)
     actions = plan_removal(recorded, include, present)
     gone = [name for name, action in actions if action == REMOVED]
     for name in gone:
@@ -128,6 +147,7 @@ def remove(
                 current.forget(ours, found)
                 stack.enter_context(current.saving())
             bin_write.remove(bin_dir, gone)
+        embedded.sweep(state_dir, bin_dir)
     facts = [
         {
             "kind": "bin-changed-since",
@@ -140,7 +160,11 @@ def remove(
     return {
         "changed": bool(gone),
         "bin_dir": bin_dir,
-        "plugins": [entry(bin_dir, name, action, present[name].sha256) for name, action in actions],
+        "plugins": [
+            entry(bin_dir, name, action, there.sha256, bool(there.embedded))
+            for name, action in actions
+            for there in [present[name]]
+        ],
         "removed": gone,
         "ignored": [],
         "findings": findings.from_facts(facts),
@@ -188,18 +212,19 @@ def _note(
     supply: Supply,
     actions: Sequence[tuple[str, str]],
     answers: Mapping[str, dict[str, Any]],
+    own: Sequence[str],
 ) -> None:
     """Put into the record what a run found or brought: ours is what it writes, or wrote before."""
     source = os.path.basename(supply.label) if supply.digest else supply.label
     for name, action in actions:
         offer = supply.wanted[name]
-        plugin = {"sha256": offer.sha256, "archive": supply.digest or None}
+        plugin = {"sha256": offer.sha256, "archive": supply.digest if supply.digest and name not in own else None}
         if action in WRITES or record.plugins.get(name, {}).get("sha256") == offer.sha256:
-            record.plugins[name] = dict(plugin, source=source)
+            record.plugins[name] = dict(plugin, source=embedded.SOURCE if name in own else source)
             record.found.pop(name, None)
         else:
             record.found[name] = plugin
-    if supply.digest:
+    if supply.digest and supply.offers:
         record.archives[supply.digest] = {"source": source, "files": [offer.as_dict() for offer in supply.offers]}
     record.versions.update(answers)
 
@@ -211,14 +236,15 @@ def _remember(
     supply: Supply,
     actions: Sequence[tuple[str, str]],
     answers: Mapping[str, dict[str, Any]],
+    own: Sequence[str],
 ) -> None:
     """Record what spares the next run some work; what is ours is recorded already."""
-    _note(record, supply, actions, answers)
+    _note(record, supply, actions, answers, own)
     if not record.differs():
         return
     # A run that has nothing to write needs no state directory that it can write to.
     with contextlib.suppress(NodenetError), manifest.updating(state_dir, bin_dir) as current:
-        _note(current, supply, actions, answers)
+        _note(current, supply, actions, answers, own)
         current.save()
 
 

@@ -15,6 +15,8 @@ the present one stays until the next change.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import marshal
 import os
 import py_compile
 import re
@@ -26,7 +28,7 @@ from . import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Mapping, Sequence
+    from typing import Collection, Mapping, Sequence
 
 STORE = ".nodenet-cni"
 PACKAGE = "nodenet_cni"
@@ -43,6 +45,7 @@ from {package}.{module} import run
 run_and_exit(run)
 """
 _SHEBANG_LIMIT = 127  # what every Linux kernel in use reads of the first line
+_LONGEST_LAUNCHER = 8192  # it holds one path
 _HASH = re.compile(r"[0-9a-f]{32}")
 
 
@@ -118,9 +121,34 @@ def launched_version(path: str) -> str | None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
-    with open(fd, "rb") as stream:
-        found = re.search(re.escape(f"/{STORE}/").encode() + rb"([0-9a-f]{32})'", stream.read(1024))
+    try:
+        head = os.read(fd, _LONGEST_LAUNCHER)
+    except OSError:  # a directory
+        return None
+    finally:
+        os.close(fd)
+    found = re.search(re.escape(f"/{STORE}/").encode() + rb"([0-9a-f]{32})['\"]", head)
     return found.group(1).decode() if found else None
+
+
+def named_versions(bin_dir: str) -> frozenset[str]:
+    """Return the versions that the launchers in *bin_dir* name."""
+    named = (launched_version(os.path.join(bin_dir, plugin)) for plugin in PLUGINS)
+    return frozenset(version for version in named if version)
+
+
+def versions(bin_dir: str) -> list[str]:
+    """Return the names of the versions in *bin_dir*, also of what interrupted runs left."""
+    try:
+        names = os.listdir(os.path.join(bin_dir, STORE))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(name for name in names if _HASH.match(name))
+
+
+def old_versions(bin_dir: str, keep: Collection[str]) -> list[str]:
+    """Return the versions that are not to be kept."""
+    return [name for name in versions(bin_dir) if name not in keep]
 
 
 def is_whole(bin_dir: str, version: str, sources: Mapping[str, str]) -> bool:
@@ -133,8 +161,25 @@ def is_whole(bin_dir: str, version: str, sources: Mapping[str, str]) -> bool:
                     return False
         except (OSError, UnicodeDecodeError):
             return False
-        if not os.path.exists(_byte_code(os.path.join(root, path))):
+        if not _is_byte_code(_byte_code(os.path.join(root, path)), text):
             return False
+    return True
+
+
+def _is_byte_code(path: str, text: str) -> bool:
+    """Tell whether a file holds byte code of this Python for a source; Python itself takes what it finds there."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except OSError:
+        return False
+    source_hash = importlib.util.source_hash(text.encode("utf-8"))
+    if data[:16] != importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash:  # 1: unchecked hash
+        return False
+    try:
+        marshal.loads(data[16:])
+    except (EOFError, ValueError, TypeError):
+        return False
     return True
 
 
@@ -190,21 +235,16 @@ def _finish(path: str) -> None:
         os.close(fd)
 
 
-def remove_old_versions(bin_dir: str, keep: Sequence[str]) -> list[str]:
+def remove_old_versions(bin_dir: str, keep: Collection[str]) -> list[str]:
     """Remove the versions that are not to be kept, and what interrupted runs left; return their names."""
     store = os.path.join(bin_dir, STORE)
-    try:
-        names = sorted(os.listdir(store))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    gone = [name for name in names if _HASH.match(name) and name not in keep]
+    gone = old_versions(bin_dir, keep)
     for name in gone:
         shutil.rmtree(os.path.join(store, name), ignore_errors=True)
-    if len(gone) == len(names):
-        try:
-            os.rmdir(store)
-        except OSError:
-            pass
+    try:
+        os.rmdir(store)
+    except OSError:  # something is in it, or it is not there
+        pass
     return gone
 
 

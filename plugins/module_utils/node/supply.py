@@ -15,14 +15,14 @@ from .checksum import wanted_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 
 class Supply:
     """The verified source of one run, as open_supply() gives it; on its own, one that holds nothing.
 
     ``label``: what the user calls it. ``digest``: sha256 of an archive, "" for a directory. ``offers``: what it holds.
-    ``wanted``: offers to install, by name. ``ignored``: names of other files.
+    ``wanted``: offers to install, by name, the embedded ones among them. ``ignored``: names of other files.
     """
 
     def __init__(self, label: str) -> None:
@@ -33,6 +33,7 @@ class Supply:
         self.ignored: list[str] = []
         self._source: archive.ArchiveSource | archive.DirectorySource | None = None
         self._absence: NodenetError | None = None
+        self._embedded: dict[str, bytes] = {}
 
     def verify(self, demanded: tuple[str, str] | None, record: manifest.Manifest) -> None:
         """Open the source and check its digest; demanded: see checksum.wanted_digest. Errors: NodenetError."""
@@ -48,8 +49,12 @@ class Supply:
         _verify(self._source, demanded)
         self.digest = self._source.digest
 
-    def choose(self, include: Sequence[str], record: manifest.Manifest) -> None:
-        """Settle what is wanted of the source. Errors: NodenetError, OSError."""
+    def choose(self, include: Sequence[str], record: manifest.Manifest, embedded: Collection[str] = ()) -> None:
+        """Settle what is wanted of the source, which need not have the embedded ones. Errors: NodenetError, OSError."""
+        others = [name for name in include if name not in embedded]
+        if include and not others:
+            return
+        include = others
         known = record.archives.get(self.digest)
         if known:
             self.offers = [offers.Offer(**values) for values in known["files"]]
@@ -57,15 +62,26 @@ class Supply:
             self.offers = offers.inspect(self._source, include)
         self.wanted, self.ignored = offers.select(self.offers, include, elf.node_architectures(), self.label)
 
-    def need_content(self) -> None:
-        if self._absence:
+    def embed(self, contents: Mapping[str, bytes]) -> None:
+        """Provide these plugins in place of what the source has under their names."""
+        self._embedded = dict(contents)
+        self.ignored = sorted([*self.ignored, *(name for name in contents if name in self.wanted)])
+        for name, content in contents.items():
+            self.wanted[name] = offers.scan(name, len(content), [content])
+
+    def need_content(self, names: Collection[str]) -> None:
+        """See that the source is there if one of these plugins is to come from it. Errors: NodenetError."""
+        if self._absence and any(name not in self._embedded for name in names):
             raise self._absence
 
     def contents(self, names: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield (name, pieces) of these plugins, in the source's order; what differs from what was verified fails."""
-        if self._source is None:
+        for name in names:
+            if name in self._embedded:
+                yield name, iter([self._embedded[name]])
+        by_path = {self.wanted[name].path: self.wanted[name] for name in names if name not in self._embedded}
+        if self._source is None or not by_path:
             return
-        by_path = {self.wanted[name].path: self.wanted[name] for name in names}
         for entry in self._source.entries(frozenset(by_path)):
             offer = by_path.pop(entry.path)
             yield offer.name, self._verified(entry.pieces(), offer)
@@ -89,7 +105,12 @@ class Supply:
 
 
 def open_supply(
-    src: str, bin_dir: str, checksum: str | None, include: Sequence[str], record: manifest.Manifest
+    src: str,
+    bin_dir: str,
+    checksum: str | None,
+    include: Sequence[str],
+    record: manifest.Manifest,
+    embedded: Collection[str] = (),
 ) -> Supply:
     """Verify *src* and choose from it; close() the result. Arguments as for binaries.install().
 
@@ -105,7 +126,7 @@ def open_supply(
     supply = Supply(src)
     try:
         supply.verify(demanded, record)
-        supply.choose(include, record)
+        supply.choose(include, record, embedded)
     except BaseException:
         supply.close()
         raise

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 import types
 
@@ -19,6 +20,7 @@ from ansible.errors import AnsibleFileNotFound
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.nodenet.cni.plugins.action import plugin_binaries as action
+from ansible_collections.nodenet.cni.plugins.module_utils.node import embedded, executables
 from ansible_collections.nodenet.cni.plugins.modules import plugin_binaries as module
 from ansible_collections.nodenet.cni.tests.unit import plugin_files
 
@@ -237,3 +239,34 @@ def test_missing_source(play, tmp_path, monkeypatch):
         "give the path"
     )
     assert done.calls == []
+
+
+@pytest.mark.parametrize("names", [["host-local"], "host-local"])
+def test_sources_of_embedded_plugins_go_along(play, tmp_path, monkeypatch, names):
+    monkeypatch.setattr(executables, "node_python", lambda: os.path.realpath(sys.executable))
+    archive(tmp_path, "1")
+    result, done = play(src="cni.tgz", embedded=names)
+    assert [(one["name"], one["embedded"]) for one in result["plugins"]] == [("bridge", False), ("host-local", True)]
+    assert "'_sources'" not in str(result.get("invocation"))
+    sent = embedded.unpack(done.calls[-1]["_sources"])
+    assert "host_local/commands.py" in sent
+    assert "host_local/report.py" not in sent
+    result, done = play(src="cni.tgz", embedded=names)
+    assert (result["changed"], len(done.calls)) == (False, 1)
+    result, _done = play(embedded=names)
+    assert result["changed"] is False
+    result, done = play(embedded=names, state="absent")
+    assert "_sources" not in done.calls[0]
+    assert result["removed"] == ["bridge", "host-local"]
+
+
+@pytest.mark.parametrize("names", [["multus-none"], "x", [1], 5, []])
+def test_what_is_no_embedded_plugin_is_left_to_the_module(play, names):
+    result, done = play(embedded=names)
+    assert "_sources" not in done.calls[0]
+    assert bool(result.get("failed")) is bool(names)
+
+
+def test_a_task_cannot_bring_sources_of_its_own(play):
+    _result, done = play(required=[], _sources="x")
+    assert "_sources" not in done.calls[0]

@@ -5,18 +5,24 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node import embedded, executables, manifest
 from ansible_collections.nodenet.cni.plugins.modules import plugin_binaries
 from ansible_collections.nodenet.cni.tests.unit import plugin_files
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(executables.__file__)))
 OTHER = "s390x" if plugin_files.HERE != "s390x" else "amd64"
 
 
@@ -73,7 +79,7 @@ def test_result_has_every_key_in_every_state(run, src):
         result = run(**options)
         assert keys <= set(result), options
         for plugin in result["plugins"]:
-            assert set(plugin) == {"action", "cni_versions", "name", "path", "sha256", "version"}
+            assert set(plugin) == {"action", "cni_versions", "embedded", "name", "path", "sha256", "version"}
 
 
 def test_doubtful_plugin_is_a_warning(run, src, capsys):
@@ -98,7 +104,7 @@ def test_failure_is_one_sentence_with_facts_and_no_change(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "state is present but any of the following are missing: src, required"),
+        ({}, "state is present but any of the following are missing: src, embedded, required"),
         ({"state": "absent", "checksum": "sha256:x"}, "missing parameter(s) required by 'checksum': src"),
         ({"src": "/none.tgz", "checksum": "md5:1"}, "Cannot use checksum md5:1: it must be sha256:<hex digest> or "),
         ({"src": "/none.tgz"}, "Cannot read /none.tgz on this node: there is no such file"),
@@ -111,6 +117,193 @@ def test_bad_input(run, tmp_path, options, message):
     assert (result["rc"], result["failed"]) == (1, True)
     assert result["msg"].startswith(message)
     assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """What the action plugin sends; the tests' own interpreter is one that launchers must not name."""
+    monkeypatch.setattr(executables, "node_python", lambda: os.path.realpath(sys.executable))
+    return executables.collect_sources(ROOT, ["host-local"])
+
+
+@pytest.fixture
+def embed(run, sources):
+    def call(more="", **options):
+        packed = embedded.pack(dict(sources, **{"cni/versions.py": sources["cni/versions.py"] + more}))
+        return run(embedded=["host-local"], _sources=packed, **options)
+
+    return call
+
+
+def versions(tmp_path):
+    return executables.versions(str(tmp_path / "bin"))
+
+
+def answer(tmp_path):
+    environment = {"CNI_COMMAND": "VERSION"}
+    path = str(tmp_path / "bin" / "host-local")
+    return json.loads(subprocess.run([path], env=environment, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def test_embedded_check_apply_again_absent(run, embed, tmp_path):
+    predicted = embed(check_mode=True, diff=True)
+    assert os.listdir(str(tmp_path)) == []
+    applied = embed(diff=True)
+    assert predicted["diff"] == applied["diff"]
+    (plugin,) = applied["plugins"]
+    assert (plugin["action"], plugin["embedded"], plugin["name"]) == ("installed", True, "host-local")
+    assert plugin["cni_versions"] == answer(tmp_path)["supportedVersions"]
+    assert [applied["diff"]["after"]["host-local"]["embedded"]] == versions(tmp_path)
+    assert applied["findings"] == []
+    again = embed(diff=True)
+    assert (again["changed"], again["diff"]["after"]) == (False, {})
+    assert (again["plugins"][0]["action"], again["plugins"][0]["cni_versions"]) == ("unchanged", plugin["cni_versions"])
+    # a later task that names it only as required sees whose it is
+    assert [(one["action"], one["embedded"]) for one in run(required=["host-local"])["plugins"]] == [("kept", True)]
+
+    assert run(state="absent", check_mode=True)["removed"] == ["host-local"]
+    assert versions(tmp_path) != []
+    gone = run(state="absent")
+    assert (gone["removed"], gone["plugins"][0]["embedded"]) == (["host-local"], True)
+    assert os.listdir(str(tmp_path / "bin")) == []
+    assert embed(state="absent")["changed"] is False
+
+
+def test_embedded_version_before_stays_for_one_run(embed, tmp_path):
+    embed()
+    (first,) = versions(tmp_path)
+    changed = embed("# another release\n", diff=True)
+    assert changed["plugins"][0]["action"] == "replaced"
+    assert changed["diff"]["before"]["host-local"]["embedded"] == first
+    assert len(versions(tmp_path)) == 2
+    assert embed("# another release\n", check_mode=True)["changed"] is False
+    assert len(versions(tmp_path)) == 2
+    assert embed("# another release\n")["changed"] is False
+    assert [changed["diff"]["after"]["host-local"]["embedded"]] == versions(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["gone", "source", "byte code", "mode"])
+def test_embedded_damage_is_seen_and_repaired(embed, tmp_path, damage):
+    embed()
+    top = tmp_path / "bin" / executables.STORE
+    root = top / versions(tmp_path)[0] / executables.PACKAGE / "cni"
+    if damage == "gone":
+        shutil.rmtree(str(top))
+    elif damage == "source":
+        (root / "skel.py").write_text("")
+    elif damage == "byte code":
+        for path in (root / "__pycache__").iterdir():
+            os.truncate(str(path), 40)
+    else:
+        (tmp_path / "bin" / "host-local").chmod(0o600)
+    before = plugin_files.tree(tmp_path)
+    predicted = embed(check_mode=True, diff=True)
+    assert plugin_files.tree(tmp_path) == before
+    repaired = embed(diff=True)
+    assert (predicted["changed"], predicted["diff"]) == (True, repaired["diff"])
+    assert repaired["diff"]["before"] != repaired["diff"]["after"]
+    assert repaired["plugins"][0]["action"] == ("adjusted" if damage == "mode" else "replaced")
+    assert answer(tmp_path)["supportedVersions"]
+    assert embed()["changed"] is False
+
+
+def test_embedded_wins_over_the_source_and_both_can_be_exchanged(run, embed, tmp_path):
+    files = {"bridge": plugin_files.elf("1"), "host-local": plugin_files.elf("2")}
+    src = plugin_files.tar(tmp_path / "cni.tgz", files)
+    for include in ([], ["bridge"], ["bridge", "host-local"]):
+        result = embed(src=src, include=include, required=["host-local"])
+        assert [(one["name"], one["embedded"]) for one in result["plugins"]] == [
+            ("bridge", False),
+            ("host-local", True),
+        ]
+        assert result["changed"] is (not include)
+        assert result["ignored"] == ["host-local"]
+    result = embed(src=src, include=["host-local"])
+    assert [one["name"] for one in result["plugins"]] == ["host-local"]
+    assert result["changed"] is False
+
+    back = run(src=src)
+    assert [(one["action"], one["embedded"]) for one in back["plugins"]] == [("unchanged", False), ("replaced", False)]
+    assert (tmp_path / "bin" / "host-local").read_bytes() == files["host-local"]
+    assert len(versions(tmp_path)) == 1  # calls may be running
+    assert run(src=src)["changed"] is False
+    assert sorted(os.listdir(str(tmp_path / "bin"))) == ["bridge", "host-local"]
+    assert embed(src=src)["changed"] is True
+    os.unlink(src)
+    digest = "sha256:" + "0" * 64
+    assert embed(src=src, checksum=digest)["failed"] is True
+    assert answer(tmp_path)["supportedVersions"]
+    assert run(state="absent")["removed"] == ["bridge", "host-local"]
+    assert os.listdir(str(tmp_path / "bin")) == []
+
+
+def test_embedded_beside_an_archive_that_is_gone(embed, tmp_path):
+    src = plugin_files.tar(tmp_path / "cni.tgz", {"bridge": plugin_files.elf("1")})
+    digest = "sha256:" + hashlib.sha256((tmp_path / "cni.tgz").read_bytes()).hexdigest()
+    embed(src=src, checksum=digest)
+    os.unlink(src)
+    (tmp_path / "bin" / "host-local").unlink()
+    assert embed(src=src, checksum=digest)["changed"] is True
+    assert embed(src=src, checksum=digest, include=["host-local"])["changed"] is False
+    assert embed(src=src, checksum=digest)["changed"] is False
+    (tmp_path / "bin" / "bridge").unlink()
+    assert "there is no such file" in embed(src=src, checksum=digest)["msg"]
+
+
+def test_embedded_made_by_something_else_is_removed_only_if_named(run, embed, tmp_path):
+    executables.build(ROOT, str(tmp_path / "bin"), ["host-local"], os.path.realpath(sys.executable))
+    assert embed()["changed"] is False
+    assert run(state="absent")["changed"] is False
+    assert answer(tmp_path)["supportedVersions"]
+    assert embed(state="absent")["removed"] == ["host-local"]
+    assert os.listdir(str(tmp_path / "bin")) == []
+    plugin_files.write(tmp_path / "bin" / "host-local", plugin_files.elf("1"))
+    assert embed(state="absent")["changed"] is False
+
+
+def test_embedded_failures_change_nothing(run, sources, tmp_path):
+    result = run(embedded=["host-local"])
+    assert result["msg"].startswith(f"Cannot install host-local in {tmp_path}/bin: the sources did not come")
+    assert (
+        "value of embedded must be one or more of: host-local. Got no match for: bridge"
+        in run(embedded=["bridge"])["msg"]
+    )
+    (tmp_path / "bin" / "host-local").mkdir(parents=True)
+    result = run(embedded=["host-local"], _sources=embedded.pack(sources))
+    assert result["msg"] == f"Cannot install host-local in {tmp_path}/bin: a directory of that name is in the way"
+    assert os.listdir(str(tmp_path / "bin")) == ["host-local"]
+    (tmp_path / "bin" / "host-local").rmdir()
+    (tmp_path / "bin" / executables.STORE).write_text("")
+    result = run(embedded=["host-local"], _sources=embedded.pack(sources))
+    assert re.fullmatch(f"Cannot install host-local in {tmp_path}/bin: .*; nothing was changed", result["msg"])
+    assert os.listdir(str(tmp_path / "bin")) == [executables.STORE]
+
+
+def test_embedded_version_goes_again_when_the_record_cannot_be_kept(embed, tmp_path, monkeypatch):
+    def fail(*_arguments):
+        raise NodenetError("Cannot keep it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest.Manifest, "save", fail)
+        assert embed()["msg"] == "Cannot keep it"
+    assert not (tmp_path / "bin").exists()
+    embed()
+    before = versions(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest.Manifest, "save", fail)
+        assert embed("# another release\n")["failed"] is True
+    assert versions(tmp_path) == before
+    assert embed()["changed"] is False
+
+
+def test_embedded_needs_a_python_that_stays(run, tmp_path, monkeypatch):
+    packed = embedded.pack(executables.collect_sources(ROOT, ["host-local"]))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    for check in (True, False):
+        result = run(embedded=["host-local"], _sources=packed, check_mode=check)
+        assert result["msg"].startswith("Cannot make executables that run with ")
+        assert "set ansible_python_interpreter to a Python of the system" in result["msg"]
+        assert os.listdir(str(tmp_path)) == []
 
 
 @pytest.mark.parametrize("check", [True, False])
