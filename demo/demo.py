@@ -23,11 +23,11 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
 
-import packages  # noqa: E402
-import pod_network  # noqa: E402
-import pythons  # noqa: E402
-import staging  # noqa: E402
-import venvs  # noqa: E402
+import packages
+import pod_network
+import pythons
+import staging
+import venvs
 
 BUILD = os.path.join(ROOT, "build", "demo")
 NODE = os.path.join(BUILD, "node")
