@@ -61,14 +61,14 @@ class ActionModule(ActionBase):
 
     def _ask_module(self, arguments, task_vars):
         names = self._names(arguments.get("embedded"))
-        arguments.pop("_sources", None)
+        arguments.pop("embedded_sources", None)
         if isinstance(names, list) and arguments.get("state", "present") == "present":
             # What is no plugin of ours the module refuses.
             known = [name for name in executables.PLUGINS if name in names]
             if known:
-                arguments["_sources"] = embedded.pack(executables.collect_sources(_MODULE_UTILS, known))
+                arguments["embedded_sources"] = embedded.pack(executables.collect_sources(_MODULE_UTILS, known))
         result = self._execute_module(module_args=arguments, task_vars=task_vars)
-        result.get("invocation", {}).get("module_args", {}).pop("_sources", None)
+        result.get("invocation", {}).get("module_args", {}).pop("embedded_sources", None)
         return result
 
     @staticmethod

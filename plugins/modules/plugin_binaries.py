@@ -80,6 +80,10 @@ options:
     type: list
     elements: str
     choices: [host-local]
+  embedded_sources:
+    description:
+      - The code of the O(embedded) plugins, packed. The action plugin sends it along; a playbook never sets it.
+    type: str
   include:
     description:
       - Names of the plugins to install. All in O(src) if this is empty. A script is only installed if it is named here.
@@ -255,8 +259,7 @@ def main():
             checksum=dict(type="str"),
             include=dict(type="list", elements="str", default=[]),
             embedded=dict(type="list", elements="str", choices=["host-local"]),
-            # From the action plugin: the sources of the embedded plugins, packed.
-            _sources=dict(type="str"),
+            embedded_sources=dict(type="str"),
             required=dict(type="list", elements="str"),
             state=dict(type="str", choices=["present", "absent"], default="present"),
             **_ansible.BIN_DIR_OPTIONS,
@@ -272,7 +275,7 @@ def main():
         options = {key: params[key] for key in ("bin_dir", "state_dir", "src", "checksum", "include")}
         options.update(own=list(dict.fromkeys(params["embedded"] or [])), check_mode=module.check_mode)
         if params["state"] == "present":
-            result = binaries.install(required=params["required"] or [], sources=params["_sources"], **options)
+            result = binaries.install(required=params["required"] or [], sources=params["embedded_sources"], **options)
         else:
             result = binaries.remove(**options)
         _ansible.warn_findings(module, result["findings"])

@@ -247,8 +247,8 @@ def test_sources_of_embedded_plugins_go_along(play, tmp_path, monkeypatch, names
     archive(tmp_path, "1")
     result, done = play(src="cni.tgz", embedded=names)
     assert [(one["name"], one["embedded"]) for one in result["plugins"]] == [("bridge", False), ("host-local", True)]
-    assert "'_sources'" not in str(result.get("invocation"))
-    sent = embedded.unpack(done.calls[-1]["_sources"])
+    assert "'embedded_sources'" not in str(result.get("invocation"))
+    sent = embedded.unpack(done.calls[-1]["embedded_sources"])
     assert "host_local/commands.py" in sent
     assert "host_local/report.py" not in sent
     result, done = play(src="cni.tgz", embedded=names)
@@ -256,17 +256,17 @@ def test_sources_of_embedded_plugins_go_along(play, tmp_path, monkeypatch, names
     result, _done = play(embedded=names)
     assert result["changed"] is False
     result, done = play(embedded=names, state="absent")
-    assert "_sources" not in done.calls[0]
+    assert "embedded_sources" not in done.calls[0]
     assert result["removed"] == ["bridge", "host-local"]
 
 
 @pytest.mark.parametrize("names", [["multus-none"], "x", [1], 5, []])
 def test_what_is_no_embedded_plugin_is_left_to_the_module(play, names):
     result, done = play(embedded=names)
-    assert "_sources" not in done.calls[0]
+    assert "embedded_sources" not in done.calls[0]
     assert bool(result.get("failed")) is bool(names)
 
 
 def test_a_task_cannot_bring_sources_of_its_own(play):
-    _result, done = play(required=[], _sources="x")
-    assert "_sources" not in done.calls[0]
+    _result, done = play(required=[], embedded_sources="x")
+    assert "embedded_sources" not in done.calls[0]

@@ -130,7 +130,7 @@ def sources(monkeypatch):
 def embed(run, sources):
     def call(more="", **options):
         packed = embedded.pack(dict(sources, **{"cni/versions.py": sources["cni/versions.py"] + more}))
-        return run(embedded=["host-local"], _sources=packed, **options)
+        return run(embedded=["host-local"], embedded_sources=packed, **options)
 
     return call
 
@@ -269,12 +269,12 @@ def test_embedded_failures_change_nothing(run, sources, tmp_path):
         in run(embedded=["bridge"])["msg"]
     )
     (tmp_path / "bin" / "host-local").mkdir(parents=True)
-    result = run(embedded=["host-local"], _sources=embedded.pack(sources))
+    result = run(embedded=["host-local"], embedded_sources=embedded.pack(sources))
     assert result["msg"] == f"Cannot install host-local in {tmp_path}/bin: a directory of that name is in the way"
     assert os.listdir(str(tmp_path / "bin")) == ["host-local"]
     (tmp_path / "bin" / "host-local").rmdir()
     (tmp_path / "bin" / executables.STORE).write_text("")
-    result = run(embedded=["host-local"], _sources=embedded.pack(sources))
+    result = run(embedded=["host-local"], embedded_sources=embedded.pack(sources))
     assert re.fullmatch(f"Cannot install host-local in {tmp_path}/bin: .*; nothing was changed", result["msg"])
     assert os.listdir(str(tmp_path / "bin")) == [executables.STORE]
 
@@ -300,7 +300,7 @@ def test_embedded_needs_a_python_that_stays(run, tmp_path, monkeypatch):
     packed = embedded.pack(executables.collect_sources(ROOT, ["host-local"]))
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
     for check in (True, False):
-        result = run(embedded=["host-local"], _sources=packed, check_mode=check)
+        result = run(embedded=["host-local"], embedded_sources=packed, check_mode=check)
         assert result["msg"].startswith("Cannot make executables that run with ")
         assert "set ansible_python_interpreter to a Python of the system" in result["msg"]
         assert os.listdir(str(tmp_path)) == []
