@@ -36,13 +36,13 @@ def label(container_id: str) -> str:
 
 def row(address: str, container_id: str, ifname: str, range_set: int | None, age_s: int) -> dict[str, Any]:
     """Return one reservation as the modules return it; *age_s* is in seconds, *range_set* an index or None."""
-    owner = owner_of(container_id)
+    static = container_id.startswith(STATIC_PREFIX)  # not owner_of(): this is done for 50,000 rows
     return {
         "address": address,
-        "owner": owner,
+        "owner": container_id[len(STATIC_PREFIX) :] if static else None,
         "container_id": container_id,
         "ifname": ifname,
-        "static": owner is not None,
+        "static": static,
         "range_set": range_set,
         "age_s": age_s,
     }

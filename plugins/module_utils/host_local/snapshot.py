@@ -37,6 +37,8 @@ def owner_key(container_id: str, ifname: str) -> bytes:
 def split_owner(text: str) -> tuple[str, str]:
     """Return (container id, ifname) of the content of an address file, white space stripped."""
     container_id, mark, ifname = text.partition("\r\n")
+    if mark and container_id.isalnum() and ifname.isalnum():
+        return container_id, ifname
     if not mark and len(container_id.split(None, 1)) > 1:
         # no file of any plugin looks like this; show it so that no id holds a blank
         container_id, ifname = container_id.split(None, 1)

@@ -329,7 +329,10 @@ def _read_address_file(name: str, directory: int) -> tuple[bytes, float]:
             raise OSError(errno.EINVAL, "not a regular file")
         return content, found.st_mtime
     finally:
-        paths.close(fd)
+        try:
+            posix.close(fd)
+        except OSError:
+            pass
 
 
 def _make_directories(path: str, made: list[str]) -> None:
