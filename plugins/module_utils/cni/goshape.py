@@ -78,6 +78,19 @@ class Integer(Shape):
         return int(literal)
 
 
+class Boolean(Shape):
+    """A bool: nothing but true and false."""
+
+    name = "bool"
+
+    def decode(self, node: Any, old: Any, path: str) -> Any:
+        if node is None:
+            return old
+        if not isinstance(node, bool):
+            raise _mismatch(node, path, self.name)
+        return node
+
+
 class List(Shape):
     """A slice. A repeated key overlays its elements on those of the earlier list."""
 
@@ -127,6 +140,7 @@ class Struct(Shape):
 
 STRING = Text()
 INTEGER = Integer()
+BOOLEAN = Boolean()
 
 _JSON_TYPES = {tuple: "object", list: "array", str: "string", Number: "number", bool: "bool"}
 

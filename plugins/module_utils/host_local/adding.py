@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .addresses import Address
     from .config import IpamConfig
     from .ranges import RangeSet
-    from .snapshot import Reservation, Snapshot
+    from .snapshot import Snapshot
 
 
 def add(call: Call) -> dict[str, Any]:
@@ -41,11 +41,12 @@ def add(call: Call) -> dict[str, Any]:
     return results.render(result, call.cni_version)
 
 
-def _allocate(call: Call, store: Store, config: IpamConfig) -> tuple[list[dict[str, str]], list[Address]]:
+def _allocate(call: Call, store: Store, config: IpamConfig) -> tuple[list[dict[str, str]], list[str]]:
+    """Return the addresses as the result shows them, and the names of the files that were made."""
     snapshot = store.snapshot()
     store.warn_of_unreadable(snapshot)
     waiting = list(config.requested)
-    reserved: list[Address] = []
+    reserved: list[str] = []
     ips = []
     try:
         for index, range_set in enumerate(config.sets):
@@ -53,12 +54,10 @@ def _allocate(call: Call, store: Store, config: IpamConfig) -> tuple[list[dict[s
             if requested is not None:
                 waiting.remove(requested)
             try:
-                address = Allocator(range_set, index).allocate(
-                    store, snapshot, call.container_id, call.ifname, requested
-                )
+                address, name = _reserve(call, store, snapshot, config, index, requested)
             except CniError as error:
                 raise CniError(error.code, f"failed to allocate for range {index}: {error.msg}") from None
-            reserved.append(address)
+            reserved.append(name)
             ips.append(_ip(range_set, address))
         if waiting:
             raise CniError(
@@ -66,16 +65,31 @@ def _allocate(call: Call, store: Store, config: IpamConfig) -> tuple[list[dict[s
             )
     except BaseException as error:
         try:
-            store.release(snapshot, _own(snapshot, reserved))
+            _release(call, store, snapshot, reserved)
         except CniError as fault:
             raise CniError(fault.code, f"{error}; {fault.msg}") from None
         raise
     return ips, reserved
 
 
-def _own(snapshot: Snapshot, reserved: list[Address]) -> list[Reservation]:
-    held = (snapshot.holder(address) for address in reserved)
-    return [one for one in held if one is not None]
+def _reserve(
+    call: Call, store: Store, snapshot: Snapshot, config: IpamConfig, index: int, requested: Address | None
+) -> tuple[Address, str]:
+    """Reserve an address of one range set; return it and the name of the file that says so."""
+    range_set = config.sets[index]
+    if config.static_id:
+        from . import sticky
+
+        held = sticky.take(store, snapshot, range_set, config.static_id, call.container_id, call.ifname, requested)
+        if held is not None:
+            return held
+    address = Allocator(range_set, index).allocate(store, snapshot, call.container_id, call.ifname, requested)
+    return address, str(address)
+
+
+def _release(call: Call, store: Store, snapshot: Snapshot, reserved: list[str]) -> None:
+    mine = snapshot.held_by(call.container_id, call.ifname)
+    store.release(snapshot, [one for one in mine if one.name in reserved])
 
 
 def _ip(range_set: RangeSet, address: Address) -> dict[str, str]:
@@ -91,12 +105,10 @@ def _route(route: dict[str, Any] | None) -> dict[str, Any] | None:
     return {key: str(value) if key in ("dst", "gw") and value is not None else value for key, value in route.items()}
 
 
-def _give_back(call: Call, data_dir: str, reserved: list[Address]) -> None:
+def _give_back(call: Call, data_dir: str, reserved: list[str]) -> None:
     """Release what this very call reserved, when its result could not be printed (H16)."""
     with Store(data_dir, call.name) as store, store.lock(call_timeout(call)):
-        snapshot = store.snapshot()
-        mine = snapshot.held_by(call.container_id, call.ifname)
-        store.release(snapshot, [one for one in mine if one.address in reserved])
+        _release(call, store, store.snapshot(), reserved)
 
 
 def _dns(path: str) -> dict[str, Any]:

@@ -44,13 +44,18 @@ class Allocator:
         return requested
 
     def _next(self, store: Store, snapshot: Snapshot, container_id: str, ifname: str) -> Address:
-        for held in snapshot.held_by(container_id, ifname):
-            if held.address in self.range_set:
-                raise CniError(
-                    INTERNAL,
-                    f"{held.address} has been allocated to {container_id}, duplicate allocation is not allowed",
-                )
+        refuse_duplicate(snapshot, self.range_set, container_id, ifname)
         for address in self.range_set.walk(store.last_reserved(self.index)):
             if not snapshot.is_taken(address) and store.reserve(snapshot, address, container_id, ifname):
                 return address
         raise CniError(INTERNAL, f"no IP addresses available in range set: {self.range_set}")
+
+
+def refuse_duplicate(snapshot: Snapshot, range_set: RangeSet, container_id: str, ifname: str) -> None:
+    """Raise CniError if the attachment holds an address of the set already."""
+    for held in snapshot.held_by(container_id, ifname):
+        if held.address in range_set:
+            raise CniError(
+                INTERNAL,
+                f"{held.address} has been allocated to {container_id}, duplicate allocation is not allowed",
+            )

@@ -55,6 +55,7 @@ _IPAM = goshape.Struct(
         dataDir=goshape.STRING,
         resolvConf=goshape.STRING,
         ranges=_RANGES,
+        stickyStatic=goshape.BOOLEAN,
     ),
     pointer=True,
 )
@@ -78,9 +79,11 @@ class IpamConfig:
 
     ``sets`` are the range sets in the order that numbers them everywhere, ``requested`` the addresses this call asks
     for, ``routes`` the decoded routes (a dict each, None for a JSON null), ``data_dir`` and ``resolv_conf`` paths.
+    ``static_id`` is the id of the static reservations that are the calling pod's: empty unless the network has
+    ``stickyStatic`` and the call names a pod.
     """
 
-    __slots__ = ("name", "cni_version", "data_dir", "sets", "routes", "resolv_conf", "requested")
+    __slots__ = ("name", "cni_version", "data_dir", "sets", "routes", "resolv_conf", "requested", "static_id")
 
     def __init__(self, name: str, cni_version: str) -> None:
         self.name = name
@@ -90,6 +93,7 @@ class IpamConfig:
         self.routes: list[dict[str, Any] | None] = []
         self.resolv_conf = ""
         self.requested: list[Address] = []
+        self.static_id = ""
 
 
 def load_ipam_config(config: Any, arguments: str = "") -> IpamConfig:
@@ -117,7 +121,9 @@ def load_ipam_config(config: Any, arguments: str = "") -> IpamConfig:
     result.data_dir = ipam.get("dataDir") or DEFAULT_DATA_DIR
     result.resolv_conf = ipam.get("resolvConf") or ""
     result.routes = ipam.get("routes") or []
-    result.requested = _requested(values, arguments)
+    from_args = _arguments(arguments, bool(ipam.get("stickyStatic"))) if arguments else {}
+    result.static_id = from_args.get("static_id", "")
+    result.requested = _requested(values, from_args.get("IP"))
     result.sets = _range_sets(values, ipam, result.cni_version)
     if None in result.routes and (result.cni_version or versions.DEFAULT) in ("0.1.0", "0.2.0"):
         # Go reserves an address and then crashes while it converts the result (H8)
@@ -126,15 +132,23 @@ def load_ipam_config(config: Any, arguments: str = "") -> IpamConfig:
     return result
 
 
-def _requested(values: dict[str, Any], arguments: str) -> list[Address]:
+def _arguments(text: str, sticky: bool) -> dict[str, Any]:
+    """Read CNI_ARGS: ``IP``, and where addresses are sticky the ``static_id`` of the pod."""
+    from ..cni import args
+
+    if not sticky:
+        return args.parse(text, {"IP": parse_address_or_cidr})
+    from . import sticky as sticky_addresses
+
+    values = args.parse(text, dict(sticky_addresses.ARGUMENTS, IP=parse_address_or_cidr))
+    return dict(values, static_id=sticky_addresses.static_id(values))
+
+
+def _requested(values: dict[str, Any], from_args: Address | None) -> list[Address]:
     """Collect what CNI_ARGS, args.cni.ips and runtimeConfig.ips ask for, each address once."""
     wanted: dict[Address, None] = {}
-    if arguments:
-        from ..cni import args
-
-        from_args = args.parse(arguments, {"IP": parse_address_or_cidr}).get("IP")
-        if from_args is not None:
-            wanted[from_args] = None
+    if from_args is not None:
+        wanted[from_args] = None
     lists = (
         ("args.cni.ips", ((values.get("args") or {}).get("cni") or {}).get("ips")),
         ("runtimeConfig.ips", (values.get("runtimeConfig") or {}).get("ips")),

@@ -11,6 +11,8 @@ from ..cni import paths
 DEFAULT_DATA_DIR = "/var/lib/cni/networks"
 LOCK_NAME = "lock"
 LAST_RESERVED_PREFIX = "last_reserved_ip."
+#: ``<address>.holder`` beside a static reservation names the container that has its address at present.
+HOLDER_SUFFIX = ".holder"
 
 
 def network_dir(data_dir: str, network: str) -> str:

@@ -131,27 +131,14 @@ def _assign_held(snapshot: Snapshot, entries: list[Entry], purge: str | None) ->
         elif prefix is not None and one.container_id.startswith(prefix):
             purged.append(one)
     if legacy:
+        from .oddfiles import owner_of_legacy
+
         with_own = {entry.wanted.key for entry in entries if entry.held}
         for one in legacy:
-            entry_of = _owner_of_legacy(one, by_id[one.container_id], with_own)
+            entry_of = owner_of_legacy(one, by_id[one.container_id], with_own)
             if entry_of is not None:
                 entry_of.held.append(one)
     return purged
-
-
-def _owner_of_legacy(one: Reservation, entries: list[Entry], with_own: set[tuple[str, str]]) -> Entry | None:
-    """Return to which entry of its container a file without an interface name belongs (spec 3.3).
-
-    It may be any interface's: an entry that lists its address or takes what it has gets it, and a release frees it only
-    where a DEL of that interface would, which prefers files with the interface's name.
-    """
-    present = [entry for entry in entries if entry.wanted.present]
-    absent = [entry for entry in entries if not entry.wanted.present]
-    candidates = [entry for entry in present if one.address in entry.listed]
-    candidates += [entry for entry in present if entry.wanted.addresses is None]
-    candidates += [entry for entry in absent if one.address in entry.listed]
-    candidates += [entry for entry in absent if entry.wanted.addresses is None and entry.wanted.key not in with_own]
-    return candidates[0] if candidates else None
 
 
 def _choose(entry: Entry, sets: Sequence[RangeSet], gateways: set[Address], place: str) -> None:
@@ -163,7 +150,10 @@ def _choose(entry: Entry, sets: Sequence[RangeSet], gateways: set[Address], plac
         (entry.keep if stays else entry.remove).append(one)
     if not wanted.present:
         return
-    _respell(entry)
+    if not all(one.canonical for one in entry.keep):
+        from .oddfiles import respell
+
+        respell(entry)
     held = {one.address for one in entry.keep}.union(entry.respelled)
     who = label(wanted.container_id)
     served: dict[int, Address] = {}
@@ -182,18 +172,6 @@ def _choose(entry: Entry, sets: Sequence[RangeSet], gateways: set[Address], plac
                 f"Cannot reserve {served[index]} and {address} for {who} in {place}: both are of range set {index} "
                 f"({sets[index]}), which gives one address"
             )
-
-
-def _respell(entry: Entry) -> None:
-    """Give what the entry keeps under odd names its canonical name, the only one that makes an address taken."""
-    odd = [one for one in entry.keep if not one.canonical]
-    if not odd:
-        return
-    entry.keep = [one for one in entry.keep if one.canonical]
-    entry.remove += odd
-    well = {one.address for one in entry.keep}
-    entry.respelled = dict.fromkeys(one.address for one in odd if one.address not in well)
-    entry.add += entry.respelled
 
 
 def _find_conflicts(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..cni.names import SPACE
 from .addresses import Address, parse_address
+from .layout import HOLDER_SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def split_owner(text: str) -> tuple[str, str]:
 
 
 class Reservation:
-    """One address file.
+    """One address file, or the holder file beside one (a sticky address): they look the same.
 
     ``name`` is the file's name, which may be an odd spelling of ``address``. ``content`` are its bytes without white
     space at the ends, ``container_id`` and ``ifname`` what they say (``ifname`` is empty in files of old plugin
@@ -95,7 +96,8 @@ class Snapshot:
     """All of a network directory, read under one hold of the lock.
 
     ``names`` are all names in it, ``files`` the content and file time of each regular file whose name may be an
-    address, ``unreadable`` maps names to the OS error met, ``now`` is the time of reading.
+    address, ``holders`` those of each that may be a holder file, ``unreadable`` maps names to the OS error met, ``now``
+    is the time of reading.
     """
 
     def __init__(
@@ -105,9 +107,11 @@ class Snapshot:
         directories: set[str],
         unreadable: Mapping[str, OSError],
         now: float,
+        holders: dict[str, tuple[bytes, float]] | None = None,
     ) -> None:
         self.names = names
         self.files = files
+        self.holders = {} if holders is None else holders
         self.directories = directories
         self.unreadable = unreadable
         self.now = now
@@ -133,25 +137,35 @@ class Snapshot:
             self._reservations = found
         return self._reservations
 
+    @property
+    def holding(self) -> list[Reservation]:
+        """The holder files, sorted by address; a static reservation may have one beside it."""
+        found = (self._read(name, *content) for name, content in self.holders.items())
+        return sorted((one for one in found if one is not None), key=_address_key)
+
     @staticmethod
     def _read(name: str, content: bytes, mtime: float) -> Reservation | None:
+        text = name[: -len(HOLDER_SUFFIX)] if name.endswith(HOLDER_SUFFIX) else name
         try:
-            return Reservation(parse_address(name), name, content, mtime)
+            return Reservation(parse_address(text), name, content, mtime)
         except ValueError:
             return None
 
     def is_taken(self, address: Address) -> bool:
-        """Tell whether a file of any type stands where the reservation of *address* would be.
+        """Tell whether a file of any type stands where the reservation of *address*, or its holder file, would be.
 
         Only the canonical spelling counts, as for Go [vector disk-noncanonical-v6-name]. An empty file past its grace
         time does not count (H18).
         """
         name = str(address)
+        if name in self.names and not self.is_reclaimable(name):
+            return True
+        name += HOLDER_SUFFIX
         return name in self.names and not self.is_reclaimable(name)
 
     def is_reclaimable(self, name: str) -> bool:
-        """Tell whether *name* is an empty address file old enough to be nobody's (H18)."""
-        found = self.files.get(name)
+        """Tell whether *name* is an empty address or holder file old enough to be nobody's (H18)."""
+        found = self.files.get(name) or self.holders.get(name)
         # a file time in the future counts as young
         return found is not None and not found[0] and self.now - found[1] > EMPTY_GRACE
 
@@ -161,8 +175,22 @@ class Snapshot:
             self._by_address = {one.address: one for one in self.reservations if one.name == str(one.address)}
         return self._by_address.get(address)
 
+    def present_holder(self, address: Address) -> Reservation | None:
+        """Return the holder file of *address*, under its canonical name; not an empty one past its grace time (H18)."""
+        name = f"{address}{HOLDER_SUFFIX}"
+        found = self.holders.get(name)
+        return None if found is None or self.is_reclaimable(name) else Reservation(address, name, *found)
+
+    def reserved_for(self, container_id: str, ifname: str) -> list[Reservation]:
+        """Return the address files under canonical names that say exactly this, in order of names; no holder files."""
+        found = self._matching(owner_key(container_id, ifname))
+        return [one for one in found if one.canonical]
+
     def held_by(self, container_id: str, ifname: str) -> list[Reservation]:
-        """Return what an attachment holds, by the exact key or the one of old plugin releases, in order of names."""
+        """Return what an attachment holds, by the exact key or the one of old plugin releases, in order of names.
+
+        Here and in `to_release` holder files count like address files.
+        """
         return self._matching(owner_key(container_id, ifname), owner_key(container_id, ""))
 
     def to_release(self, container_id: str, ifname: str) -> list[Reservation]:
@@ -173,22 +201,25 @@ class Snapshot:
     def _matching(self, *keys: bytes) -> list[Reservation]:
         if self._by_content is None:
             self._by_content = {}
-            for name, (content, _mtime) in self.files.items():
-                self._by_content.setdefault(content, []).append(name)
+            for files in (self.files, self.holders):
+                for name, (content, _mtime) in files.items():
+                    self._by_content.setdefault(content, []).append(name)
         names = sorted(name for key in keys for name in self._by_content.get(key, ()))
-        found = (self._read(name, *self.files[name]) for name in names)
+        found = (self._read(name, *(self.files.get(name) or self.holders[name])) for name in names)
         return [one for one in found if one is not None]
 
     def add(self, reservation: Reservation) -> None:
         """Note a reservation made since."""
         self.names.add(reservation.name)
-        self.files[reservation.name] = (reservation.content, reservation.mtime)
+        files = self.holders if reservation.name.endswith(HOLDER_SUFFIX) else self.files
+        files[reservation.name] = (reservation.content, reservation.mtime)
         self._forget_indexes()
 
     def discard(self, name: str) -> None:
-        """Note that an address file is gone since."""
+        """Note that an address or holder file is gone since."""
         self.names.discard(name)
         self.files.pop(name, None)
+        self.holders.pop(name, None)
         self._forget_indexes()
 
     def _forget_indexes(self) -> None:

@@ -5,6 +5,7 @@
 """The data directory of host-local: all knowledge of the on-disk format (host-local spec 3).
 
     <dataDir>/<network>/<address>           the owner: id CRLF ifname
+    <dataDir>/<network>/<address>.holder    who has a statically reserved address at present, written in the same way
     <dataDir>/<network>/last_reserved_ip.N  where the round robin of range set N stands, a hint
     <dataDir>/<network>/lock                empty, for flock
 
@@ -22,7 +23,7 @@ from ..cni import paths
 from ..cni.errors import INTERNAL, IO_FAILURE, CniError, go_strerror
 from . import lock
 from .addresses import Address, parse_address
-from .layout import LAST_RESERVED_PREFIX, LOCK_NAME, network_dir
+from .layout import HOLDER_SUFFIX, LAST_RESERVED_PREFIX, LOCK_NAME, network_dir
 from .snapshot import Reservation, Snapshot, owner_key, strip_space
 
 TYPE_CHECKING = False
@@ -142,7 +143,8 @@ class Store:
     def snapshot(self) -> Snapshot:
         """Read the whole directory. Files that vanish meanwhile (only without the lock) are skipped.
 
-        Only regular files directly in the directory whose name may be an address are opened (H5).
+        Only regular files directly in the directory whose name may be an address, or one with ``.holder`` at its end,
+        are opened (H5).
         """
         now = time.time()
         if not self.exists:
@@ -150,6 +152,7 @@ class Store:
         names: set[str] = set()
         directories: set[str] = set()
         candidates: list[str] = []
+        holding: list[str] = []
         try:
             with posix.scandir(self.directory) as entries:
                 for entry in entries:
@@ -158,21 +161,25 @@ class Store:
                     if entry.is_file(follow_symlinks=False):
                         if not name.strip(NAME_CHARS):
                             candidates.append(name)
+                        elif name.endswith(HOLDER_SUFFIX) and not name[: -len(HOLDER_SUFFIX)].strip(NAME_CHARS):
+                            holding.append(name)
                     elif entry.is_dir(follow_symlinks=False):
                         directories.add(name)
         except OSError as error:
             raise StoreError("read", self.path, error) from None
         files: dict[str, tuple[bytes, float]] = {}
+        holders: dict[str, tuple[bytes, float]] = {}
         unreadable: dict[str, OSError] = {}
         directory = self.directory
-        for name in candidates:
-            try:
-                files[name] = _read_address_file(name, directory)
-            except FileNotFoundError:
-                names.discard(name)
-            except OSError as error:
-                unreadable[name] = error
-        return Snapshot(names, files, directories, unreadable, now)
+        for wanted, found in ((candidates, files), (holding, holders)):
+            for name in wanted:
+                try:
+                    found[name] = _read_address_file(name, directory)
+                except FileNotFoundError:
+                    names.discard(name)
+                except OSError as error:
+                    unreadable[name] = error
+        return Snapshot(names, files, directories, unreadable, now, holders)
 
     def warn_of_unreadable(self, snapshot: Snapshot) -> None:
         """Say which address files could not be read: whose they are cannot be told, so nothing releases them."""
@@ -211,12 +218,13 @@ class Store:
 
     # --- writing --------------------------------------------------------------------------------------------------
 
-    def reserve(self, snapshot: Snapshot, address: Address, container_id: str, ifname: str) -> bool:
+    def reserve(self, snapshot: Snapshot, address: Address, container_id: str, ifname: str, suffix: str = "") -> bool:
         """Create the address file, whole and synced; False if there is one already, of whatever type.
 
         An empty file past its grace time is replaced (H18). The rotation is not touched: see set_last_reserved.
+        With *suffix* ``.holder`` it is the holder file of a reserved address.
         """
-        name = str(address)
+        name = f"{address}{suffix}"
         content = owner_key(container_id, ifname)
         try:
             new = self.new_file(content)

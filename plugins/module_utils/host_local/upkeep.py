@@ -51,7 +51,8 @@ def collect_garbage(call: Call) -> None:
     grace = ipam.get("gcGraceSeconds", _GC_GRACE)
     with Store(data_dir, call.name) as store, store.lock(call_timeout(call)):
         snapshot = store.snapshot()
-        old = [one for one in snapshot.reservations if 0 <= grace < snapshot.now - one.mtime]
+        everything = snapshot.reservations + snapshot.holding
+        old = [one for one in everything if 0 <= grace < snapshot.now - one.mtime]
         store.release(snapshot, [one for one in old if valid.rules_out(one)])
 
 
