@@ -50,6 +50,10 @@ KEYS = [
 ]
 KEYS += ["gw", "mtu", "resolvConf", "runtimeConfig", "ipRanges", "ips", "args", "cni", "type", "prevResult", "dns"]
 KEYS += ["cni.dev/valid-attachments", "gcGraceSeconds", "statusExhaustion", "stickyStatic", "Name", "IPAM", "SubNet"]
+STICKY = (
+    '{"cniVersion": "1.0.0", "name": "mynet", "ipam": {"type": "host-local", "dataDir": "@DATADIR@", '
+    '"stickyStatic": true, "ranges": [[{"subnet": "10.1.2.0/24"}], [{"subnet": "fd00::/64"}]]}}'
+)
 FRAGMENTS = [b"{", b"}", b"[", b"]", b'"', b",", b":", b"null", b"\\u", b"\\ud83d", b"\xff", b"\xc3", b"\xef\xbb\xbf"]
 FRAGMENTS += [b"\0", b"-", b"1e", b"NaN", b"Infinity", b"-Infinity", b"//", b"01", b"\n", b"[" * 2000, b'{"a":' * 2000]
 FILES = [
@@ -71,6 +75,8 @@ FILES += [
     "10.1.2",
     "10.1.2.300",
     "10.1.2.2.holder",
+    "10.1.2.5.holder",
+    "fd00::2.holder",
 ]
 FILES += ["\udcff\udcfe", "a\nb", "x" * 255, ":", "...", "10.1.2.9 "]
 
@@ -110,6 +116,10 @@ class Box:
                 os.makedirs(folder)
                 for name in chance.sample(FILES, chance.randrange(8)):
                     self.plant(chance, os.path.join(folder, name))
+                reserved = os.path.join(folder, chance.choice(["10.1.2.5", "10.1.2.7", "fd00::2"]))
+                if chance.random() < 0.5 and not os.path.lexists(reserved):
+                    with open(reserved, "wb") as stream:
+                        stream.write(b"static.default.web\r\neth0")
 
     def plant(self, chance, path: str) -> None:
         kind = chance.choice(["file"] * 12 + ["directory", "loop", "dangling", "link", "fifo", "socket"])
@@ -205,6 +215,9 @@ class Mutator:
             env[key] = chance.choice(
                 [*ODD, "", "c0", "eth0", "IP=10.1.2.5", "IP=10.1.2.5;IP=fd00::5", "IP", "a=b;IP=x"]
             )
+        if chance.random() < 0.4:
+            more = chance.choice(["", "", "", ";IP=10.1.2.5", ";IP=10.1.2.9", ";x=y", ";IgnoreUnknown=0", ";"])
+            env["CNI_ARGS"] = "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web" + more
         if chance.random() < 0.05:
             env["CNI_LOCK_TIMEOUT"] = chance.choice(
                 ["1", "0", "-1", "nan", "inf", "1e400", "x", "1_0", "\udcff", "0.5"]
@@ -219,7 +232,7 @@ class Mutator:
 
     def stdin(self) -> bytes:
         chance = self.chance
-        source = self.box_names(chance.choice(self.inputs))
+        source = self.box_names(STICKY if chance.random() < 0.15 else chance.choice(self.inputs))
         roll = chance.random()
         if roll < 0.2:
             return source.encode("utf-8", "surrogateescape")

@@ -108,7 +108,8 @@ def test_another_container_has_to_wait(net):
     code, msg = net.fault("ADD", "c2")
     assert code == 11
     assert msg == (
-        "failed to allocate for range 0: 10.9.0.5 is reserved for shop.db-0 and still held by container c1 interface eth0"
+        "failed to allocate for range 0: "
+        "10.9.0.5 is reserved for shop.db-0 and still held by container c1 interface eth0"
     )
     assert net.held()["10.9.0.5.holder"] == "c1\r\neth0"
     assert net.call("DEL", "c2").rc == 0
