@@ -14,17 +14,23 @@ from pathlib import Path
 
 import calls
 import faults
-from plugin_drivers import PACKAGE
+from plugin_drivers import PACKAGE, LibraryDriver
 
 DUAL = {"ranges": [[{"subnet": "10.9.0.0/24"}], [{"subnet": "fd00:9::/120"}]]}
 V4 = {"ranges": DUAL["ranges"][:1]}
 SECOND_FULL = {"ranges": [[{"subnet": "10.9.0.0/24"}], [{"subnet": "fd00:9::/126", "rangeEnd": "fd00:9::2"}]]}
+STICKY = dict(DUAL, stickyStatic=True)
+RESERVED = "static.shop.victim\r\neth0"
+POD = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME="
 
 
 class Scenario:
-    """A directory with a past, and one call on it by the container ``victim``."""
+    """A directory with a past, and one call on it by the container ``victim``, whose pod may have *reserved* addresses.
 
-    def __init__(self, name, command, ipam, holders=(), empty=(), without="", next_ipam=None):
+    Every container is that of a pod of its name.
+    """
+
+    def __init__(self, name, command, ipam, holders=(), empty=(), without="", next_ipam=None, reserved=()):
         self.name = name
         self.command = command
         self.ipam = ipam
@@ -32,15 +38,20 @@ class Scenario:
         self.empty = empty
         self.without = without
         self.next_ipam = next_ipam or ipam
+        self.reserved = reserved
 
     def prepare(self, base, driver):
         """Make the directory; the data dir is two levels below *base*, neither of which need exist."""
         self.data_dir = Path(str(base), "cni", "networks")
         self.config = calls.configuration(self.data_dir, self.ipam)
+        for name in self.reserved:
+            path = self.data_dir / "net" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(RESERVED.encode())
         for container in self.holders:
             ipam = {"ranges": self.ipam["ranges"][1:]} if container == "v6only" else self.ipam
             config = calls.configuration(self.data_dir, ipam)
-            assert driver.call(calls.environment("ADD", container), config).rc == 0
+            assert driver.call(environment("ADD", container), config).rc == 0
         if "leaver" in self.holders:
             assert driver.call(calls.environment("DEL", "leaver"), self.config).rc == 0
         for name in self.empty:
@@ -61,7 +72,14 @@ SCENARIOS = [
     Scenario("ADD without unnamed files", "ADD", V4, ("a",), without="O_TMPFILE"),
     Scenario("DEL", "DEL", DUAL, ("a", "victim", "b")),
     Scenario("DEL before any ADD", "DEL", DUAL),
+    Scenario("sticky ADD", "ADD", STICKY, ("a",), ("10.9.0.7.holder",), reserved=("10.9.0.7", "fd00:9::7")),
+    Scenario("sticky ADD of one set", "ADD", STICKY, ("a",), reserved=("10.9.0.7",)),
+    Scenario("sticky DEL", "DEL", STICKY, ("a", "victim"), reserved=("10.9.0.7", "fd00:9::7")),
 ]
+
+
+def environment(command, container, pod=None):
+    return calls.environment(command, container, CNI_ARGS=POD + (pod or container))
 
 
 def steps_of(scenario, executable, library, tmp_path):
@@ -73,11 +91,11 @@ def steps_of(scenario, executable, library, tmp_path):
         # any step but this one may be hit: two injections into one kind of call exclude each other
         trial = tmp_path / "trial"
         scenario.prepare(trial, library)
-        faults.run(executable, calls.environment("ADD", "victim"), scenario.config, log)
+        faults.run(executable, environment("ADD", "victim"), scenario.config, log)
         number = open_of_unnamed(log, trial)
         always = ["openat:error=EOPNOTSUPP:when=%d" % number]
     scenario.prepare(base, library)
-    outcome = faults.run(executable, calls.environment(scenario.command, "victim"), scenario.config, log, *always)
+    outcome = faults.run(executable, environment(scenario.command, "victim"), scenario.config, log, *always)
     assert outcome.rc == (1 if scenario.name == "ADD that has to be undone" else 0), outcome
     steps = faults.read_steps(log, base)
     if scenario.without:
@@ -105,15 +123,26 @@ def judge(scenario, step, outcome, driver):
     done = driver.call(calls.environment("ADD", "next"), config)
     assert done.rc == 0, "the next ADD failed: %r" % done
     fresh = {one["address"].split("/")[0] for one in json.loads(done.stdout)["ips"]}
-    assert not fresh & (mine | set(rest)), "given to two: %s" % fresh
+    assert not fresh & (addresses(mine) | set(rest)), "given to two: %s" % fresh
     for _twice in range(2):
         done = driver.call(calls.environment("DEL", "victim"), scenario.config)
         assert done.rc == 0, "the next DEL failed: %r" % done
     assert driver.call(calls.environment("CHECK", "next"), config).rc == 0
     assert driver.call(calls.environment("DEL", "next"), config).rc == 0
     sweep(scenario.data_dir)
+    if scenario.reserved:
+        done = LibraryDriver().call(environment("ADD", "again", "victim"), scenario.config)
+        assert done.rc == 0, "the next ADD of the pod failed: %r" % done
+        given = {one["address"].split("/")[0] for one in json.loads(done.stdout)["ips"]}
+        assert given >= set(scenario.reserved), "the pod lost its reservation: %s" % given
+        assert driver.call(calls.environment("DEL", "again"), scenario.config).rc == 0
     left = {name: content for name, content in calls.held(scenario.data_dir).items() if content}
     assert left == scenario.others(), "left over: %s" % left
+
+
+def addresses(names):
+    """Return which addresses the files of these names are about."""
+    return {name[: -len(".holder")] if name.endswith(".holder") else name for name in names}
 
 
 def judge_answer(scenario, step, outcome, mine):
@@ -121,7 +150,7 @@ def judge_answer(scenario, step, outcome, mine):
     had = {name for name, content in scenario.before.items() if content.startswith("victim")}
     if outcome.rc == 0 and scenario.command == "ADD":
         told = {one["address"].split("/")[0] for one in json.loads(outcome.stdout)["ips"]}
-        assert mine == told, "acknowledged %s, holds %s" % (told, mine)
+        assert addresses(mine) == told, "acknowledged %s, holds %s" % (told, mine)
     elif outcome.rc == 0:
         # an address file that cannot be read might be anybody's: it stays, and is named
         said = {name for name in mine if name in step.what[-1] and name in outcome.stderr}

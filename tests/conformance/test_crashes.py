@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import os
 
-import calls
 import faults
 import pytest
 import reporting
-from crash_scenarios import SCENARIOS, judge, steps_of
+from crash_scenarios import SCENARIOS, environment, judge, steps_of
 from plugin_drivers import CommandDriver
 
 ERRORS = [faults.KILL, "error=ENOSPC", "error=EIO"]
@@ -50,7 +49,7 @@ def test_a_fault_at_any_step(tmp_path, executable, library, scenario):
         base = tmp_path / ("run%d" % number)
         scenario.prepare(base, library)
         log = tmp_path / "log"
-        env = calls.environment(scenario.command, "victim")
+        env = environment(scenario.command, "victim")
         outcome = faults.run(executable, env, scenario.config, log, *always, step.injection(fault))
         faults.assert_fired(step, fault, log, base, outcome)
         try:

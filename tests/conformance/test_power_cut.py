@@ -26,13 +26,14 @@ import calls
 import faults
 import pytest
 import reporting
-from crash_scenarios import SCENARIOS, judge, steps_of
+from crash_scenarios import SCENARIOS, environment, judge, steps_of
 from plugin_drivers import CommandDriver
 
 CLONE_NEWNS = 0x20000
 FS_IOC_SHUTDOWN = 0x8004587D
 WITHOUT_THE_JOURNAL = 2
 SAMPLE = 10
+USUAL = ["the first ADD", "ADD among others", "ADD over an empty file", "DEL"]
 BY_NAME = {one.name: one for one in SCENARIOS}
 
 
@@ -144,7 +145,7 @@ def in_a_child(disk, function, arguments):
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), said
 
 
-@pytest.mark.parametrize("name", ["the first ADD", "ADD among others", "ADD over an empty file", "DEL"])
+@pytest.mark.parametrize("name", [*USUAL, "sticky ADD", "sticky DEL"])
 def test_a_power_cut_at_any_step(tmp_path, executable, library, on_a_disk, name):
     done = on_a_disk(cut_at_each, BY_NAME[name], executable, library, str(tmp_path / "log"))
     reporting.note("power cuts in %s: %s, the last after the answer" % (name, done))
@@ -161,9 +162,9 @@ def cut_at_each(disk, scenario, executable, library, log):
     for number, step in enumerate([*steps, None]):
         base = os.path.join(disk.mountpoint, "run%d" % number)
         scenario.prepare(base, library)
-        if scenario.empty:
+        if scenario.empty or scenario.reserved:
             os.sync()
-        env = calls.environment(scenario.command, "victim")
+        env = environment(scenario.command, "victim")
         if step is None:
             outcome = faults.run(executable, env, scenario.config, log)
             assert outcome.rc == 0, outcome
