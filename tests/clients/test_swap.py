@@ -15,6 +15,8 @@ from machine import PluginFailed
 RANGES = [[{"subnet": "10.89.0.0/28"}], [{"subnet": "fd00:89::/120"}]]
 STATIC = ["10.89.0.4", "fd00:89::4"]
 OTHER = {"ours": "go", "go": "ours"}
+STICKY = ["10.89.0.6", "fd00:89::6"]
+DB = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=db-0"
 
 
 def configuration(data_dir):
@@ -114,3 +116,56 @@ def test_files_of_older_versions(node, paths, tmp_path, deleter, content):
     node.cni(paths[deleter], "CHECK", dict(config, prevResult=result), "pod0")
     node.cni(paths[deleter], "DEL", dict(config, prevResult=result), "pod0")
     assert sorted(addressfiles.held(tmp_path, "net")) == sorted(STATIC)
+
+
+@pytest.mark.parametrize("second", ["go", "ours"])
+@pytest.mark.parametrize("option", [True, False], ids=["with the option", "option gone"])
+def test_sticky_pods_outlive_the_swap(node, paths, tmp_path, second, option):
+    """Ours gives a pod its reserved addresses; whoever deletes it, option or no option, the reservation stays."""
+    for address in STICKY:
+        addressfiles.reserve_static(tmp_path, "net", address, "shop.db-0")
+    reserved = addressfiles.held(tmp_path, "net")
+    plain = configuration(tmp_path)
+    config = dict(plain, ipam=dict(plain["ipam"], stickyStatic=True))
+    afterwards = config if option else plain
+    for container in ("one", "two"):
+        node.add_pod(container)
+        result = node.cni(paths["ours"], "ADD", config, container, arguments=DB)
+        addresses = addressfiles.of_result(result)
+        assert addresses == node.addresses(container) == ["10.89.0.6/28", "fd00:89::6/120"]
+        holders = {address + ".holder": container + "\r\neth0" for address in STICKY}
+        assert addressfiles.held(tmp_path, "net") == {**reserved, **holders}
+        for path in paths.values():
+            node.cni(path, "CHECK", dict(afterwards, prevResult=result), container, arguments=DB)
+        node.add_pod("new" + container)
+        with pytest.raises(PluginFailed, match="still held by container %s interface eth0" % container):
+            node.cni(paths["ours"], "ADD", config, "new" + container, arguments=DB)
+        node.cni(paths[second], "DEL", dict(afterwards, prevResult=result), "new" + container, arguments=DB)
+        assert addressfiles.held(tmp_path, "net") == {**reserved, **holders}
+        node.cni(paths[second], "DEL", dict(afterwards, prevResult=result), container, arguments=DB)
+        assert addressfiles.held(tmp_path, "net") == reserved
+        for path in paths.values():
+            with pytest.raises(PluginFailed, match="Failed to find address added by container " + container):
+                node.cni(path, "CHECK", dict(afterwards, prevResult=result), container, arguments=DB)
+
+
+def test_a_pod_that_go_served_while_its_address_is_reserved(node, paths, tmp_path):
+    """Go knows no sticky addresses: its pod gets one of the pool, and ours checks and deletes it."""
+    for address in STICKY:
+        addressfiles.reserve_static(tmp_path, "net", address, "shop.db-0")
+    reserved = addressfiles.held(tmp_path, "net")
+    config = configuration(tmp_path)
+    config["ipam"]["stickyStatic"] = True
+    node.add_pod("old")
+    result = node.cni(paths["go"], "ADD", config, "old", arguments=DB)
+    assert addressfiles.of_result(result) == ["10.89.0.2/28", "fd00:89::2/120"]
+    node.cni(paths["ours"], "CHECK", dict(config, prevResult=result), "old", arguments=DB)
+    # the pod moves to its own addresses when its container is replaced
+    node.add_pod("new")
+    result = node.cni(paths["ours"], "ADD", config, "new", arguments=DB)
+    assert addressfiles.of_result(result) == ["10.89.0.6/28", "fd00:89::6/120"]
+    node.cni(paths["ours"], "DEL", config, "old", arguments=DB)
+    for address in STICKY:
+        assert addressfiles.held(tmp_path, "net")[address + ".holder"] == "new\r\neth0"
+    node.cni(paths["go"], "DEL", config, "new", arguments=DB)
+    assert addressfiles.held(tmp_path, "net") == reserved
