@@ -15,20 +15,32 @@ if TYPE_CHECKING:
 
 _SINGLE = goshape.Struct("types.PluginConf", {key: goshape.STRING for key in ("cniVersion", "name", "type")})
 _FLAGS = ("disableCheck", "disableGC", "loadOnlyInlinedPlugins")
+_DNS = goshape.Struct(
+    "types.DNS",
+    {"domain": goshape.STRING, **{key: goshape.List(goshape.STRING) for key in ("nameservers", "search", "options")}},
+)
 _PLUGIN = goshape.Struct("types.PluginConf", {"type": goshape.STRING})
 
 
 class NetworkConfig:
     """One network: its ``name`` ("" if a single configuration has none), the ``cni_version`` in effect ("" if none is
-    given), and the trees (`gojson.parse`) of its ``plugins`` in order."""
+    given), and the trees (`gojson.parse`) of its ``plugins`` in order.
 
-    __slots__ = ("filename", "name", "cni_version", "plugins")
+    ``data`` is the text that it was read from, ``is_list`` whether that is a list of plugins; ``disable_check`` and
+    ``disable_gc`` tell the runtime to leave these commands out.
+    """
 
-    def __init__(self, filename: str, name: str, cni_version: str, plugins: list[Any]) -> None:
+    __slots__ = ("filename", "name", "cni_version", "plugins", "data", "is_list", "disable_check", "disable_gc")
+
+    def __init__(self, filename: str, name: str, cni_version: str, plugins: list[Any], is_list: bool = False) -> None:
         self.filename = filename
         self.name = name
         self.cni_version = cni_version
         self.plugins = plugins
+        self.data = b""
+        self.is_list = is_list
+        self.disable_check = False
+        self.disable_gc = False
 
 
 def load_config(data: bytes, filename: str) -> NetworkConfig:
@@ -43,7 +55,9 @@ def load_config(data: bytes, filename: str) -> NetworkConfig:
         raise CniError(DECODING_FAILURE, prefix + str(fault)) from None
     if not isinstance(tree, tuple):
         raise _fault(prefix + "not an object")
-    return _load_list(tree, filename) if filename.endswith(".conflist") else _load_single(tree, filename)
+    config = _load_list(tree, filename) if filename.endswith(".conflist") else _load_single(tree, filename)
+    config.data = data
+    return config
 
 
 def _fault(msg: str, path: str = "") -> ConfigError:
@@ -57,6 +71,7 @@ def _load_single(tree: Any, filename: str) -> NetworkConfig:
         raise _fault(f"error parsing configuration: {fault}", fault.path) from None
     if not values.get("type"):
         raise _fault("error parsing configuration: missing 'type'", "type")
+    _check_common(tree, "error parsing configuration: ", "")
     return NetworkConfig(filename, values.get("name") or "", values.get("cniVersion") or "", [tree])
 
 
@@ -68,7 +83,12 @@ def _load_list(tree: Any, filename: str) -> NetworkConfig:
         raise _fault("error parsing configuration list: name is no string", "name")
     for key in _FLAGS:
         value = _exact(tree, key)
-        if value is not None and value not in (True, False, "true", "false"):
+        if value is not None and (value.lower() if isinstance(value, str) else value) not in (
+            True,
+            False,
+            "true",
+            "false",
+        ):
             raise _fault(f"error parsing configuration list: {key} is neither true nor false", key)
     version = _list_version(tree)
     plugins = _exact(tree, "plugins")
@@ -80,7 +100,10 @@ def _load_list(tree: Any, filename: str) -> NetworkConfig:
         raise _fault("error parsing configuration list: no plugins in list", "plugins")
     for index, plugin in enumerate(plugins):
         _check_plugin(plugin, index)
-    return NetworkConfig(filename, name, version, plugins)
+    config = NetworkConfig(filename, name, version, plugins, is_list=True)
+    config.disable_check = _exact(tree, "disableCheck") in (True, "true")
+    config.disable_gc = _exact(tree, "disableGC") in (True, "true")
+    return config
 
 
 def _check_plugin(plugin: Any, index: int) -> None:
@@ -93,6 +116,25 @@ def _check_plugin(plugin: Any, index: int) -> None:
         raise _fault(f"error parsing configuration list: plugin {index}: {fault}", fault.path) from None
     if not values.get("type"):
         raise _fault(f"error parsing configuration list: plugin {index}: missing 'type'", where + ".type")
+    _check_common(plugin, f"error parsing configuration list: plugin {index}: ", where + ".")
+
+
+def _check_common(plugin: Any, prefix: str, place: str) -> None:
+    """Refuse what libcni itself cannot decode in a plugin: without its capabilities, ipam and dns no file loads."""
+    capabilities, ipam, dns = (gojson.field(plugin, key) for key in ("capabilities", "ipam", "dns"))
+    for key, value in (("capabilities", capabilities), ("ipam", ipam), ("dns", dns)):
+        if value is not None and not isinstance(value, tuple):
+            raise _fault(f"{prefix}{key} is no object", place + key)
+    for key, value in capabilities or ():
+        if value is not None and not isinstance(value, bool):
+            raise _fault(f"{prefix}capability {key} is neither true nor false", f"{place}capabilities.{key}")
+    kind = gojson.field(ipam, "type")
+    if kind is not None and not isinstance(kind, str):
+        raise _fault(f"{prefix}ipam.type is no string", place + "ipam.type")
+    try:
+        _DNS.decode(dns, None, place + "dns")
+    except goshape.TypeFault as fault:
+        raise _fault(f"{prefix}{fault}", fault.path) from None
 
 
 def _exact(tree: Any, key: str) -> Any:
@@ -115,4 +157,4 @@ def _list_version(tree: Any) -> str:
         raise _fault("error parsing configuration list: cniVersions is no list of strings", "cniVersions")
     candidates = [one for one in [version, *offered] if one]
     usable = [one for one in candidates if versions.at_least(versions.CURRENT, one)]
-    return max(usable, key=versions.parse) if usable else ""
+    return max(usable, key=versions.parse) if usable else version or ""

@@ -6,14 +6,10 @@
 
 from __future__ import annotations
 
-import os
-
 from ..cni import gojson, versions
-from ..cni.errors import ConfigError
 from ..cni.names import valid_name
-from ..host_local.config import load_ipam_config
-from . import jsonfaults, networks
-from .confdir import RUNTIMES, text_of
+from . import networks
+from .confdir import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +30,8 @@ def check_file(
     """
     if one.data is None:
         return [{"kind": "conf-unreadable", "where": where, "reason": one.error}]
+    from . import jsonfaults
+
     text = one.data.decode("utf-8", "replace")
     if one.tree is None and one.error:
         return jsonfaults.explain(text, where)
@@ -44,118 +42,48 @@ def check_file(
     return facts
 
 
-def check_dir(
-    found: confdir.ConfDir,
-    effective: dict[str, dict[str, Any]],
-    flannel_subnet_file: str = networks.FLANNEL_SUBNET_FILE,
-) -> list[dict[str, Any]]:
-    """Return the facts about the files of a conf dir together: order, names, and what the runtimes make of them.
-
-    :param effective: what confdir.effective says about these files
-    """
-    facts: list[dict[str, Any]] = []
-    first: dict[str, str] = {}
-    for one in found.files:
-        where = os.path.join(found.path, one.name)
-        if one.error:
-            facts.append(one.fault(found.path))
-        elif one.network in first:
-            facts.append(
-                {"kind": "conf-network-twice", "where": where, "network": one.network, "first": first[one.network]}
-            )
-        else:
-            first[one.network] = one.name
-        if one.name.startswith("."):
-            facts.append({"kind": "conf-hidden-file", "where": where})
-    facts += _shared_bridges(found, flannel_subnet_file)
-    for network, chained in found.chained.items():
-        types = [kind or "?" for one in chained for kind in one.types]
-        where = os.path.join(found.path, network)
-        facts.append(
-            {
-                "kind": "conf-subdir-plugins",
-                "where": where,
-                "network": network,
-                "count": len(types),
-                "types": ", ".join(types),
-            }
-        )
-    if found.files:
-        chosen = {runtime: one["network"] for runtime, one in effective.items()}
-        for runtime, title in RUNTIMES.items():
-            if chosen[runtime] is None:
-                reason = effective[runtime]["reason"]
-                facts.append({"kind": "conf-no-network", "where": found.path, "runtime": title, "reason": reason})
-        if chosen["containerd"] != chosen["crio"] and None not in chosen.values():
-            facts.append({"kind": "conf-runtimes-differ", "where": found.path, **chosen})
-    return facts
-
-
 def check_binaries(
     one: confdir.ConfFile, where: str, bin_dir: str, installed: Callable[[str], bool]
 ) -> list[dict[str, Any]]:
     """Return a fact for each plugin that the file needs and *bin_dir* lacks, those of delegates and ipam too."""
-    needed: list[str] = []
-    for plugin in one.plugins:
-        needed.append(text_of(gojson.field(plugin, "type")))
-        delegate = gojson.field(plugin, "delegate")
-        if needed[-1] == "flannel":
-            needed += [text_of(gojson.field(delegate, "type")) or "bridge", "host-local"]
-        needed.append(text_of(gojson.field(gojson.field(plugin, "ipam"), "type")))
     return [
         {"kind": "conf-plugin-missing", "where": where, "type": name, "bin_dir": bin_dir}
-        for name in dict.fromkeys(needed)
-        if name and not installed(name)
+        for name in needed_types(one.plugins)
+        if not installed(name)
     ]
 
 
-def _shared_bridges(found: confdir.ConfDir, flannel_subnet_file: str) -> list[dict[str, Any]]:
-    """Return a fact for each network whose bridge has another network's gateway.
+def needed_types(plugins: list[Any]) -> list[str]:
+    """Return the types of the executables that these plugins need, each once: their own, of delegates and of ipam."""
+    needed: list[str] = []
+    for plugin in plugins:
+        kind = text_of(gojson.field(plugin, "type"))
+        needed.append(kind)
+        if kind == "flannel":
+            needed += [text_of(gojson.field(gojson.field(plugin, "delegate"), "type")) or "bridge", "host-local"]
+        delegates = gojson.field(plugin, "delegates") if kind.startswith("multus") else None
+        for delegate in delegates if isinstance(delegates, list) else []:
+            listed = gojson.field(delegate, "plugins")
+            needed += needed_types(listed if isinstance(listed, list) else [delegate])
+        needed.append(text_of(gojson.field(gojson.field(plugin, "ipam"), "type")))
+    return [name for name in dict.fromkeys(needed) if name]
 
-    The plugin bridge gives the gateway's address to the bridge and fails when that has another IPv4 address already,
-    so the network whose pod comes first wins. Several IPv6 addresses may stand side by side.
+
+def check_versions(one: confdir.ConfFile, where: str, speaks: Callable[[str], list[str]]) -> list[dict[str, Any]]:
+    """Return a fact for each plugin that does not speak the file's cniVersion.
+
+    :param speaks: tells the versions that a plugin speaks, by its type; [] if it cannot be asked
     """
-    facts = []
-    first: dict[tuple[str, str], tuple[str, set[str]]] = {}
-    for one in found.files:
-        where = os.path.join(found.path, one.name)
-        for network in networks.network_of(where, one.tree, flannel_subnet_file) if _has_bridge(one) else []:
-            bridge, vlan, gateways = _bridge_of(network)
-            if not gateways:
-                continue
-            other, known = first.setdefault((bridge, vlan), (network.name, gateways))
-            if other != network.name and known != gateways:
-                params = {"network": network.name, "other": other, "bridge": bridge}
-                params.update(gateway=", ".join(sorted(gateways)), other_gateway=", ".join(sorted(known)))
-                facts.append(dict(params, kind="conf-bridge-shared", where=where))
-    return facts
-
-
-def _has_bridge(one: confdir.ConfFile) -> bool:
-    return not one.error and bool({"bridge", "flannel"} & set(one.types))
-
-
-def _bridge_of(network: networks.Network) -> tuple[str, str, set[str]]:
-    """Return the bridge, its VLAN and the IPv4 addresses that the plugin gives to it; none if it is no gateway."""
-
-    def value(key: str) -> Any:
-        return gojson.field(network.config, key)
-
-    gateway = value("isGateway") is True or value("isDefaultGateway") is True
-    if network.plugin == "flannel":
-        gateway = value("isGateway") is not False  # flannel sets it
-    if value("type") != "bridge" or not gateway:
-        return "", "", set()
-    try:
-        sets = load_ipam_config(network.config).sets
-    except ConfigError:
-        return "", "", set()
-    ranges = [one for range_set in sets for one in range_set.ranges if one.gateway.bits == 32]
-    return (
-        text_of(value("bridge")) or "cni0",
-        str(value("vlan") or 0),
-        {f"{one.gateway}/{one.subnet.prefix}" for one in ranges},
-    )
+    told = {name: speaks(name) for name in needed_types(one.plugins)}
+    version = one.cni_version or versions.DEFAULT
+    common = [each for each in versions.SUPPORTED if all(each in listed for listed in told.values() if listed)]
+    params = {"where": where, "version": version, "suggest": common[-1] if common else ""}
+    kind = "conf-version-unsupported" if common else "conf-version-no-common"
+    return [
+        dict(params, kind=kind, type=name, supported=", ".join(listed))
+        for name, listed in told.items()
+        if listed and version not in listed
+    ]
 
 
 def _structure(one: confdir.ConfFile, where: str) -> list[dict[str, Any]]:
@@ -190,39 +118,28 @@ def _structure(one: confdir.ConfFile, where: str) -> list[dict[str, Any]]:
 
 
 def _content(one: confdir.ConfFile, where: str, flannel_subnet_file: str) -> list[dict[str, Any]]:
-    facts: list[dict[str, Any]] = []
+    from . import ipam_rules, lint  # not needed for a file that is no configuration at all
+
+    facts = _versions(one, where)
     if not valid_name(one.network):
         facts.append({"kind": "conf-name-invalid", "where": where, "name": one.network})
+    facts += lint.check_config(one.tree, one.cni_version, where)
+    for network in networks.network_of(where, one.tree, flannel_subnet_file):
+        facts += network.facts or ipam_rules.check(network, where)
+    return facts
+
+
+def _versions(one: confdir.ConfFile, where: str) -> list[dict[str, Any]]:
+    facts: list[dict[str, Any]] = []
     if one.cni_version and one.cni_version not in versions.SUPPORTED:
         facts.append(
             {"kind": "conf-version-unknown", "where": where, "version": one.cni_version, "supported": _SUPPORTED}
         )
-    for network in networks.network_of(where, one.tree, flannel_subnet_file):
-        facts += network.facts
-        if not network.facts:
-            facts += _ipam(network, where)
+    given = dict(one.tree) if one.is_list else {"cniVersion": one.cni_version}
+    if not one.cni_version:
+        facts.append({"kind": "conf-version-missing", "where": where, "version": versions.DEFAULT})
+    elif not given.get("cniVersion"):
+        facts.append({"kind": "conf-version-only-list", "where": where, "version": versions.DEFAULT})
+    if one.is_list and isinstance(given.get("disableCheck"), str):
+        facts.append({"kind": "conf-flag-text", "where": where, "key": "disableCheck"})
     return facts
-
-
-def _ipam(network: networks.Network, where: str) -> list[dict[str, Any]]:
-    try:
-        config = load_ipam_config(network.config)
-    except ConfigError as fault:
-        path = ".".join(part for part in (network.place, fault.path) if part)
-        kind = f"ipam-{fault.kind}" if fault.kind in ("host-bits", "mixed-families") else "conf-ipam-invalid"
-        return [{"kind": kind, "where": where, "path": path, "reason": fault.msg, "network": fault.wanted}]
-    return [
-        {
-            "kind": "ipam-gateway-outside",
-            "where": where,
-            "gateway": str(one.gateway),
-            "subnet": str(one.subnet),
-        }
-        for range_set in config.sets
-        for one in range_set.ranges
-        if one.gateway not in one.subnet and not _link_local(one.gateway)
-    ]
-
-
-def _link_local(address: Any) -> bool:
-    return address.bits == 128 and address.number >> 118 == 0xFE80 >> 6

@@ -108,13 +108,22 @@ class ConfFile:
 
 
 class ConfDir:
-    """What read_conf_dir found: files in load order, and by network the plugin files of its sub-directory."""
+    """What read_conf_dir found: files in load order, by network the plugin files of its sub-directory, and the names of
+    others, which the runtimes pass over."""
 
-    def __init__(self, path: str, exists: bool, files: list[ConfFile], chained: dict[str, list[ConfFile]]) -> None:
+    def __init__(
+        self,
+        path: str,
+        exists: bool,
+        files: list[ConfFile],
+        chained: dict[str, list[ConfFile]],
+        others: Iterable[str] = (),
+    ) -> None:
         self.path = path
         self.exists = exists
         self.files = files
         self.chained = chained
+        self.others = list(others)
 
 
 def read_conf_dir(path: str) -> ConfDir:
@@ -140,7 +149,10 @@ def read_conf_dir(path: str) -> ConfDir:
             chained[network] = _read_files(directory, os.listdir(directory), (".conf",))
         except (FileNotFoundError, NotADirectoryError):
             continue
-    return ConfDir(path, True, files, {network: found for network, found in chained.items() if found})
+    others = sorted(
+        name for name in names if extension(name) not in EXTENSIONS and not os.path.isdir(os.path.join(path, name))
+    )
+    return ConfDir(path, True, files, {network: found for network, found in chained.items() if found}, others)
 
 
 def _read_files(directory: str, names: Iterable[str], extensions: tuple[str, ...]) -> list[ConfFile]:

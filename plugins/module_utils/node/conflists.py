@@ -12,7 +12,7 @@ import os
 from ..cni import gojson
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
-from . import confcheck, confdir, networks
+from . import confcheck, confdir, dircheck, networks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,9 +112,8 @@ def make_plan(
     }
     _refuse_unexpected(found.path, effective["after"], options.expect_effective)
     told = {fact["where"] for fact in facts}
-    for fact in confcheck.check_dir(
-        confdir.ConfDir(found.path, True, after, found.chained), effective["after"], options.flannel_subnet_file
-    ):
+    later = confdir.ConfDir(found.path, True, after, found.chained, found.others)
+    for fact in dircheck.check_dir(later, effective["after"], options.flannel_subnet_file):
         if fact["kind"] != "conf-broken" or fact["where"] not in told:  # else the exact cause is there already
             facts.append(fact)
     plan.result = {

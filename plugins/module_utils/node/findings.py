@@ -159,6 +159,171 @@ REGISTRY = {
         "bridge {bridge} has gateway {gateway} in network {network!r} and {other_gateway} in network {other!r}",
         "give each network a bridge of its own; on one bridge all pods of the network that comes second fail",
     ),
+    "conf-key-unknown": (
+        "CONF024", "warning", CARRIES_ON,
+        "{path}: {plugin} has no such key and passes over it",
+        "remove it, or look up how the setting is called",
+    ),
+    "conf-key-misspelt": (
+        "CONF025", "warning", CARRIES_ON,
+        "{path}: {plugin} has no such key and passes over it; it has {near}",
+        "write {near}, if that is meant",
+    ),
+    "conf-key-type": (
+        "CONF026", "error", FAILS,
+        "{path} is {found}, but {plugin} reads {wanted}",
+        "let the template keep the type: the filters bool and int, or to_json over the whole value",
+    ),
+    "conf-value-refused": (
+        "CONF027", "error", FAILS,
+        "{path} is {value!r}, but {plugin} takes {wanted}",
+        "correct the value; the file loads, and every pod fails",
+    ),
+    "conf-value-default": (
+        "CONF028", "warning", CARRIES_ON,
+        "{path} is {value!r}, which is not {wanted}, so {plugin} takes its default",
+        "correct the value or remove the key",
+    ),
+    "conf-keys-conflict": (
+        "CONF029", "error", FAILS,
+        "{path}: {plugin} takes {first} or {second}, not both",
+        "remove one of them",
+    ),
+    "conf-key-needed": (
+        "CONF030", "error", FAILS,
+        "{path} is missing, and {plugin} does not work without it",
+        "give it a value",
+    ),
+    "conf-chain-first": (
+        "CONF031", "error", FAILS,
+        "{path}: {plugin} works on what another plugin has made, and none runs before it",
+        "put it behind the plugin that makes the interface",
+    ),
+    "conf-chain-interface": (
+        "CONF032", "error", FAILS,
+        "{path}: {plugin} makes the pod's interface, which {first} has made before",
+        "give each of them a network of its own",
+    ),
+    "conf-capability-missing": (
+        "CONF033", "warning", CARRIES_ON,
+        "{path}: {plugin} gets nothing to do, because the runtime passes it no {capability}",
+        "add capabilities with {capability}: true to the plugin",
+    ),
+    "conf-capability-idle": (
+        "CONF034", "warning", CARRIES_ON,
+        "{path}: {plugin} makes no use of what the runtime passes for this capability",
+        "move it to the plugin that does, or correct its spelling; capabilities are told apart by case",
+    ),
+    "conf-version-missing": (
+        "CONF035", "warning", CARRIES_ON,
+        "names no cniVersion, which makes it {version}",
+        "name the version that the plugins speak, 1.0.0 for those of today",
+    ),
+    "conf-version-only-list": (
+        "CONF036", "warning", CARRIES_ON,
+        "has cniVersions without cniVersion; runtimes with libcni before 1.2 do not know that key and take {version}",
+        "add cniVersion with the version for older runtimes",
+    ),
+    "conf-version-below-plugin": (
+        "CONF037", "error", FAILS,
+        "{path}: {plugin} speaks cniVersion {oldest} and newer, but the network is {version}",
+        "raise the network's cniVersion to {oldest} or more",
+    ),
+    "conf-version-unsupported": (
+        "CONF038", "error", FAILS,
+        "plugin {type!r} speaks {supported}, but not the network's cniVersion {version}",
+        "set cniVersion to {suggest}, the newest that all its plugins speak, or install a newer {type}",
+    ),
+    "conf-version-no-common": (
+        "CONF039", "error", FAILS,
+        "plugin {type!r} speaks {supported}, but not the network's cniVersion {version}",
+        "install another release of it; no version is spoken by all plugins of the network",
+    ),
+    "conf-flag-text": (
+        "CONF040", "warning", FAILS,
+        "{key} is a string; runtimes with libcni before 1.3 refuse the whole file",
+        "write true or false without quotes",
+    ),
+    "conf-key-idle": (
+        "CONF041", "warning", CARRIES_ON,
+        "{path}: {plugin} makes no use of it without {without}",
+        "remove it, or add what is missing",
+    ),
+    "conf-masquerade-idle": (
+        "CONF042", "warning", CARRIES_ON,
+        "{path}: the node does NAT, but the bridge is no gateway, so pods do not send through it",
+        "set isGateway, unless something else routes the pods through this node",
+    ),
+    "conf-mtu-ipv6": (
+        "CONF043", "warning", CARRIES_ON,
+        "{path} is {mtu}, with which the kernel takes IPv6 off the interface",
+        "IPv6 needs 1280 at least",
+    ),
+    "conf-vlan-zero": (
+        "CONF044", "warning", CARRIES_ON,
+        "{path} is 0 or not given, which tags frames with a priority but with no VLAN",
+        "give the number of the VLAN, 1 to 4094",
+    ),
+    "conf-link-in-container": (
+        "CONF045", "warning", FAILS,
+        "{path}: without master it takes the interface of the pod's default route, which a new pod has not got",
+        "name the master",
+    ),
+    "conf-device-needed": (
+        "CONF046", "error", FAILS,
+        "{path}: {plugin} needs one of device, hwaddr, kernelpath and pciBusID",
+        "name the interface, or set the capability deviceID where a device plugin picks it",
+    ),
+    "conf-needs-veth": (
+        "CONF047", "warning", FAILS,
+        "{path}: {plugin} limits veth pairs only, and {first} makes none; a pod that asks for a limit fails",
+        "remove it, or use bridge or ptp",
+    ),
+    "conf-delegate-key": (
+        "CONF048", "error", FAILS,
+        "{path}: flannel sets {key} itself and refuses a delegate that has it",
+        "remove it from the delegate; ipam stands beside delegate",
+    ),
+    "conf-delegate-itself": (
+        "CONF049", "error", FAILS,
+        "{path}: Multus would call itself",
+        "name the network that was in effect without Multus",
+    ),
+    "conf-subnets-overlap": (
+        "CONF050", "warning", CARRIES_ON,
+        "networks {network!r} and {other!r} both hand out addresses of {range}, and do not know of each other",
+        "give them ranges that do not overlap",
+    ),
+    "conf-twin": (
+        "CONF051", "warning", CARRIES_ON,
+        "stands beside {other} and is read before it",
+        "one of the two is usually left over from a change of the ending; remove it",
+    ),
+    "conf-backup-files": (
+        "CONF052", "info", UNAFFECTED,
+        "{count} backup(s) that no runtime reads: {names}",
+        "keep them elsewhere; one that is renamed by mistake becomes a network",
+    ),
+    "conf-extension": (
+        "CONF053", "warning", UNAFFECTED,
+        "no runtime reads a file that ends in {ending}",
+        "name it .conflist, in lower case, or keep it elsewhere",
+    ),
+    "conf-subdir-file": (
+        "CONF054", "warning", FAILS,
+        "has the name of network {network!r}; runtimes with libcni 1.3.0 or newer want a directory there and fail",
+        "rename or remove it",
+    ),
+    "conf-subdir-broken": (
+        "CONF055", "error", FAILS,
+        "cannot be loaded, and with it network {network!r} in runtimes with libcni 1.3.0 or newer: {reason}",
+        "repair or remove it",
+    ),
+    "conf-runtime-unknown": (
+        "CONF056", "warning", UNAFFECTED,
+        "nobody can tell which network {runtime} uses: {reason}",
+        "make its configuration readable, or ask the runtime itself",
+    ),
     "bin-noexec": (
         "BIN001", "error", FAILS,
         "{mount} is mounted with noexec, so no plugin below it can run",
@@ -189,6 +354,16 @@ REGISTRY = {
         "was changed by somebody else since it was installed from {source}, so it stays",
         "name it in include to remove it all the same",
     ),
+    "bin-drift": (
+        "BIN007", "warning", UNAFFECTED,
+        "had been {what} by somebody else since it was installed from {source}",
+        "find out who writes to the directory: two that install the same plugin undo each other's work",
+    ),
+    "bin-label": (
+        "BIN008", "warning", FAILS,
+        "has the SELinux type {label}, its directory has {directory}: it was moved there from somewhere else",
+        "run restorecon on it, or a confined runtime may not execute it",
+    ),
     "ipam-gateway-outside": (
         "IPAM001", "warning", CARRIES_ON,
         "the gateway {gateway} lies outside the subnet {subnet}",
@@ -208,6 +383,21 @@ REGISTRY = {
         "IPAM004", "error", FAILS,
         "{path}: {reason}",
         "put IPv4 and IPv6 into a range set of their own, so that a pod gets one address of each",
+    ),
+    "ipam-range-edge": (
+        "IPAM005", "warning", CARRIES_ON,
+        "{address} is the {what} address of {subnet}, and is handed out",
+        "leave it out of the range; no host can use it",
+    ),
+    "ipam-range-start-late": (
+        "IPAM006", "error", CARRIES_ON,
+        "{path}: rangeStart lies behind the last address that the subnet has by default",
+        "choose another rangeStart; the Go plugin hands out addresses beyond the subnet",
+    ),
+    "ipam-route-gateway": (
+        "IPAM007", "warning", FAILS,
+        "a route leads through {gateway}, which lies in no subnet of the network",
+        "name a gateway that the pod can reach; the kernel refuses such a route",
     ),
     "ipam-orphan-network": (
         "IPAM010", "warning", UNAFFECTED,
@@ -303,6 +493,131 @@ REGISTRY = {
         "IPAM028", "error", FAILS,
         "cannot be used, so nothing is known of it: {reason}",
         "make it a readable directory, or see why its lock is held; everything else is reported",
+    ),
+    "ipam-owner-doubtful": (
+        "IPAM029", "warning", UNAFFECTED,
+        "{count} reservation(s) kept although no runtime knows their owner: {names}",
+        "another owner with such an id is in use and no runtime lists it; ask its runtime too, or remove what is left "
+        "of its containers (network namespaces, processes)",
+    ),
+    "ipam-liveness-unknown": (
+        "IPAM030", "warning", UNAFFECTED,
+        "who is alive cannot be told: {reason}",
+        "until all sources answer, no reservation is reported as leaked",
+    ),
+    "ipam-holder-alone": (
+        "IPAM031", "error", CARRIES_ON,
+        "{count} holder file(s) without a static reservation beside: {names}",
+        "a container may use these addresses although nothing reserves them, and the Go plugin hands them out; "
+        "put the reservation back, or remove the holder file when the container is gone",
+    ),
+    "ipam-holder-leaked": (
+        "IPAM032", "warning", UNAFFECTED,
+        "{count} sticky address(es) whose present holder is not alive: {names}",
+        "the pod that they are reserved for cannot start until the holder file goes; "
+        "release what that container holds once it is known to be dead",
+    ),
+    "node-module-missing": (
+        "NODE001", "error", FAILS,
+        "has no module {module}, which {needed_by} needs",
+        "install the package with the kernel's further modules, or run another kernel",
+    ),
+    "node-module-not-loaded": (
+        "NODE002", "warning", CARRIES_ON,
+        "its module {module}, which {needed_by} needs, is not loaded",
+        "run node_prerequisites; a kernel that may load modules by itself often does it on the first use",
+    ),
+    "node-module-unknown": (
+        "NODE003", "info", CARRIES_ON,
+        "nothing here tells whether it has module {module}, which {needed_by} needs",
+        "look from outside of the container; here /lib/modules and the kernel's configuration are missing",
+    ),
+    "node-sysctl-wrong": (
+        "NODE004", "warning", CARRIES_ON,
+        "is {value}, and {needed_by} needs {wanted}",
+        "run node_prerequisites, or set it; packets of pods are dropped without a word",
+    ),
+    "node-sysctl-missing": (
+        "NODE005", "error", CARRIES_ON,
+        "the running kernel has no such setting, which {needed_by} needs",
+        "load the module that brings it (br_netfilter for net.bridge), or switch IPv6 on",
+    ),
+    "node-sysctl-overridden": (
+        "NODE006", "warning", CARRIES_ON,
+        "sets {key} to {value}, and is read after {ours}, so that the next boot brings {value} instead of {wanted}",
+        "take the line out of that file, or drop the networks that need it",
+    ),
+    "node-sysctl-overrides": (
+        "NODE007", "info", UNAFFECTED,
+        "sets {key} to {value}, and is read before {ours}, which sets {wanted}",
+        "take the line out of that file, so that both agree",
+    ),
+    "node-sysctl-not-kept": (
+        "NODE008", "info", CARRIES_ON,
+        "is {wanted} as {needed_by} needs it, but no file sets it at boot",
+        "run node_prerequisites; some plugins set it again with the next pod, others do not",
+    ),
+    "node-nm-manages": (
+        "NODE009", "warning", CARRIES_ON,
+        "NetworkManager runs and does not leave these interfaces alone: {interfaces}",
+        "run node_prerequisites; else it may take addresses and routes from the interfaces of pods",
+    ),
+    "node-nm-overridden": (
+        "NODE010", "warning", CARRIES_ON,
+        "sets unmanaged-devices anew, so that {ours} has no effect for {interfaces}",
+        "write unmanaged-devices+= there instead of unmanaged-devices=",
+    ),
+    "node-firewalld": (
+        "NODE011", "warning", CARRIES_ON,
+        "firewalld has {what} in zone {zone}, which does not accept what pods send",
+        "bind it to the zone trusted, or let that zone accept it; it was left as it is",
+    ),
+    "node-firewalld-unbound": (
+        "NODE012", "warning", CARRIES_ON,
+        "firewalld runs, and {what} is in no zone that accepts what pods send",
+        "run node_prerequisites",
+    ),
+    "node-cloud-setup": (
+        "NODE013", "warning", CARRIES_ON,
+        "nm-cloud-setup is enabled, whose routing rules can take packets of pods elsewhere",
+        "disable its service and its timer and boot the node anew",
+    ),
+    "node-ipv6-off": (
+        "NODE014", "warning", FAILS,
+        "is 1, and a network has IPv6 addresses",
+        "set it to 0, or give the network IPv4 addresses only",
+    ),
+    "node-ra-kept": (
+        "NODE015", "info", UNAFFECTED,
+        "the IPv6 default route of {interface} comes from router advertisements, to which a forwarding node listens "
+        "only with the value 2",
+        "nothing, node_prerequisites sets it along with the forwarding",
+    ),
+    "node-dir-writable": (
+        "NODE016", "warning", UNAFFECTED,
+        "others than root can write to it (mode {mode}), and root runs or obeys what lies there",
+        "give it mode 0755 and owner root",
+    ),
+    "node-rp-filter": (
+        "NODE017", "info", CARRIES_ON,
+        "is {value} (strict), which pods take over, and pods here can have several interfaces",
+        "set rp_filter to loose, or net.ipv4.conf.IFNAME.rp_filter to 2 by the plugin tuning; else a packet that "
+        "arrives on one interface and is answered by another is dropped",
+    ),
+    "node-cache-old": (
+        "NODE018", "info", CARRIES_ON,
+        "{count} of {entries} entry(s) are older than the last boot",
+        "left behind by pods that no DEL came for; remove them when their pods are gone",
+    ),
+    "node-record-unusable": (
+        "NODE019", "warning", UNAFFECTED,
+        "{reason}",
+        "nothing is known of who brought the plugins; move the record away to start anew",
+    ),
+    "node-cache-unreadable": (
+        "NODE020", "warning", UNAFFECTED,
+        "cannot be read: {reason}",
+        "run the task as root",
     ),
     "fleet-address-twice": (
         "FLEET001", "error", CARRIES_ON,

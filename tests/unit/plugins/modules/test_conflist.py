@@ -52,7 +52,7 @@ def test_a_refused_conflist_changes_nothing_and_says_why(fails, run_module, opti
     before = tree(tmp_path)
     config = case("netconf-host-bits-set")["input"]["stdin"]
     bad = {"name": "net", "plugins": [{"type": "bridge", "ipam": config["ipam"]}]}
-    message = fails(NAME, options({"name": "fine", "plugins": [{"type": "ptp"}]}, bad), check=check)
+    message = fails(NAME, options({"name": "fine", "plugins": [{"type": "loopback"}]}, bad), check=check)
     assert message.startswith(f"Cannot write conflist net in {tmp_path}/net.d/10-net.conflist: ")
     assert "write 10.1.2.0/24" in message
     result = run_module(NAME, options(bad), check=check)
@@ -101,7 +101,7 @@ def test_a_conf_dir_that_is_a_file_is_an_error(fails, options, tmp_path):
 
 
 def test_a_network_needs_a_name(fails, options):
-    assert "name" in fails(NAME, options({"plugins": [{"type": "ptp"}]}))
+    assert "name" in fails(NAME, options({"plugins": [{"type": "loopback"}]}))
 
 
 def test_a_node_without_a_usable_network_is_warned_of(run_module, options, tmp_path, monkeypatch):

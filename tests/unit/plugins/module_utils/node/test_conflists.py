@@ -140,13 +140,13 @@ def test_a_dictionary_gets_name_and_version(tmp_path):
 
 def test_a_changed_value_replaces_the_file(tmp_path):
     do(tmp_path, entry())
-    made = plan(tmp_path, entry(plugins=[{"type": "ptp"}]))
+    made = plan(tmp_path, entry(plugins=[{"type": "loopback"}]))
     (diff,) = made.diff
     assert diff["before_header"] == diff["after_header"] == str(tmp_path / "10-net.conflist")
     assert '"type": "bridge"' in diff["before"]
-    assert '"type": "ptp"' in diff["after"]
+    assert '"type": "loopback"' in diff["after"]
     confwrite.apply_plan(made)
-    assert read(tmp_path / "10-net.conflist")["plugins"] == [{"type": "ptp"}]
+    assert read(tmp_path / "10-net.conflist")["plugins"] == [{"type": "loopback"}]
 
 
 def test_the_mode_is_part_of_the_state(tmp_path):
@@ -332,7 +332,7 @@ def test_cases_of_addresses_are_refused_before_anything_is_written(tmp_path, cas
 
 
 def test_strict_refuses_what_go_reads_without_a_word(tmp_path):
-    text = '{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge", "mtu": 1, "mtu": 2}]}'
+    text = '{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge", "mtu": 1400, "mtu": 1500}]}'
     assert "plugins[0].mtu occurs more than once" in refused(tmp_path, entry(content=text))
     result = do(tmp_path, entry(content=text), validate="upstream")
     assert [item["code"] for item in result["findings"]] == ["CONF013"]
@@ -340,7 +340,7 @@ def test_strict_refuses_what_go_reads_without_a_word(tmp_path):
 
 
 def test_a_placeholder_in_a_value_is_refused_unless_only_upstream_counts(tmp_path):
-    network = entry(plugins=[{"type": "ptp", "nodename": "__NODE_NAME__"}])
+    network = entry(plugins=[{"type": "calico", "nodename": "__NODE_NAME__"}])
     assert "__NODE_NAME__" in refused(tmp_path, network)
     result = do(tmp_path, network, validate="upstream")
     assert [(item["code"], item["go"]) for item in result["findings"]] == [("CONF022", "carries_on")]
@@ -373,8 +373,8 @@ def test_the_effective_network_has_to_be_the_expected_one(tmp_path):
 
 
 def test_the_effective_network_of_crio_counts_as_well(tmp_path):
-    do(tmp_path, entry("other", filename="20-other.conflist", plugins=[{"type": "ptp"}]))
-    message = refused(tmp_path, entry("podnet"), expect_effective="podnet", installed=["ptp"].__contains__)
+    do(tmp_path, entry("other", filename="20-other.conflist", plugins=[{"type": "loopback"}]))
+    message = refused(tmp_path, entry("podnet"), expect_effective="podnet", installed=["loopback"].__contains__)
     assert "CRI-O would use network other instead of podnet" in message
     assert "no plugin bridge" in message
     message = refused(tmp_path, entry("podnet"), expect_effective="podnet", crio_default_network="other")
@@ -417,7 +417,7 @@ def test_without_a_backup_nothing_is_replaced(tmp_path, fault):
     backup_dir = tmp_path / "backup"
     if fault == "a file":
         backup_dir.write_text("")
-    made = plan(conf_dir, entry(plugins=[{"type": "ptp"}]), entry("second", state="absent"))
+    made = plan(conf_dir, entry(plugins=[{"type": "loopback"}]), entry("second", state="absent"))
     with pytest.raises(NodenetError, match=f"^Cannot keep a copy of .* in backup_dir {backup_dir}: ") as caught:
         confwrite.apply_plan(made, str(backup_dir))
     assert "Errno" not in str(caught.value)
@@ -455,7 +455,7 @@ def test_backups_lie_elsewhere(tmp_path):
     conf_dir, backup_dir = tmp_path / "net.d", tmp_path / "backup"
     do(conf_dir, entry(), entry("gone"))
     old = (conf_dir / "10-net.conflist").read_text()
-    made = plan(conf_dir, entry(plugins=[{"type": "ptp"}]), entry("gone", state="absent"), entry("new"))
+    made = plan(conf_dir, entry(plugins=[{"type": "loopback"}]), entry("gone", state="absent"), entry("new"))
     backups = confwrite.apply_plan(made, str(backup_dir))
     assert [os.path.basename(path).rsplit(".", 1)[0] for path in backups] == ["10-net.conflist", "10-gone.conflist"]
     with open(backups[0], encoding="utf-8") as stream:
