@@ -22,6 +22,7 @@ from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import Node
 from ansible_collections.nodenet.cni.plugins.module_utils.node import embedded, executables
 from ansible_collections.nodenet.cni.plugins.module_utils.node.archive import DirectorySource, digest_of_stream
 from ansible_collections.nodenet.cni.plugins.module_utils.node.checksum import split_checksum, wanted_digest
+from ansible_collections.nodenet.cni.plugins.module_utils.node.elf import ARCHITECTURE_MARK, published_architecture
 from ansible_collections.nodenet.cni.plugins.module_utils.node.supply import refuse_url
 
 _MODULE_UTILS = os.path.dirname(os.path.dirname(os.path.abspath(executables.__file__)))
@@ -34,11 +35,17 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         arguments = dict(self._task.args)
         src = arguments.get("src")
-        if not isinstance(src, str) or not src or boolean(arguments.get("remote_src", False), strict=False):
+        if (
+            not isinstance(src, str)
+            or not src
+            or arguments.get("state") == "previous"
+            or boolean(arguments.get("remote_src", False), strict=False)
+        ):
             return self._ask_module(arguments, task_vars)
         packed = None
         try:
             refuse_url(src)
+            src = self._name_architecture(arguments)
             local = self._find(src, task_vars)
             name = os.path.basename(local.rstrip("/"))
             if os.path.isdir(local):
@@ -48,7 +55,7 @@ class ActionModule(ActionBase):
                 local, name = packed, name + ".tar"
             arguments["checksum"] = "sha256:" + self._digest(local, name, arguments.get("checksum"), task_vars)
             arguments["remote_src"] = True
-            return self._install(local, name, arguments, task_vars)
+            return self._install(local, name, src, arguments, task_vars)
         except NodenetError as exc:
             # as a result, as the module gives one, not as an exception, which failed_when would not see
             return dict(result, failed=True, msg=str(exc), **exc.facts)
@@ -70,6 +77,20 @@ class ActionModule(ActionBase):
         result = self._execute_module(module_args=arguments, task_vars=task_vars)
         result.get("invocation", {}).get("module_args", {}).pop("embedded_sources", None)
         return result
+
+    def _name_architecture(self, arguments):
+        """Put the node's architecture into what names the source, and return that; the node is asked if need be."""
+        texts = {key: arguments[key] for key in ("src", "checksum") if isinstance(arguments.get(key), str)}
+        if any(ARCHITECTURE_MARK in text for text in texts.values()):
+            # Facts would be those of another host where the task is delegated.
+            told = self._low_level_execute_command("uname -m")
+            if told.get("rc"):
+                said = (told.get("stderr") or told.get("stdout") or "").strip()
+                raise NodenetError(f"Cannot ask the node for its architecture with uname -m: {said or 'it failed'}")
+            architecture = published_architecture(told.get("stdout", "").strip())
+            for key, text in texts.items():
+                arguments[key] = text.replace(ARCHITECTURE_MARK, architecture)
+        return arguments["src"]
 
     @staticmethod
     def _names(value):
@@ -103,7 +124,7 @@ class ActionModule(ActionBase):
             "; if it is on the node, set remote_src"
         )
 
-    def _install(self, local, name, arguments, task_vars):
+    def _install(self, local, name, source, arguments, task_vars):
         # The node remembers what an archive of this digest holds: if all of it is in place, nothing needs to travel.
         asked = self._ask_module(dict(arguments, src=f"controller:/{name}"), task_vars)
         if not asked.get("src_missing"):
@@ -119,7 +140,7 @@ class ActionModule(ActionBase):
             result.pop("exception", None)
             for key, value in result.items():
                 if isinstance(value, str):
-                    result[key] = value.replace(remote, self._task.args["src"])
+                    result[key] = value.replace(remote, source)
         return result
 
     def _digest(self, local, name, checksum, task_vars):
@@ -140,7 +161,10 @@ class ActionModule(ActionBase):
         return f"{algorithm}:{digest or self._find(path, task_vars)}"
 
     def _pack(self, directory, include):
-        """Put the files of a directory into an archive that is the same for the same content."""
+        """Put the files of a directory into an archive that is the same for the same content.
+
+        Of those that are not wanted it has the names only: what the directory lacks is not to be taken for that.
+        """
         names = self._names(include)
         fd, path = tempfile.mkstemp(suffix=".tar")
         try:
@@ -152,6 +176,11 @@ class ActionModule(ActionBase):
                     member.size = entry.size
                     member.mode = 0o755 if entry.marked else 0o644
                     tar.addfile(member, _Joined(entry.pieces()))
+                for name in sorted(set(os.listdir(directory)) - set(names)) if names else ():
+                    if os.path.isfile(os.path.join(directory, name)):
+                        member = tarfile.TarInfo(name)
+                        member.mode = 0o644
+                        tar.addfile(member)
         except BaseException:
             os.unlink(path)
             raise

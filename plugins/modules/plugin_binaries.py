@@ -18,6 +18,8 @@ description:
   - Everything is verified before anything is written, the checksum of the archive, every name in it, that each plugin
     is an executable for the architecture of the node, and that it is complete. Plugins of other products in the same
     directory are left alone.
+  - A new version takes away what an older version of the same source brought and it has not. What it takes the place
+    of is kept, and O(state=previous) puts it back.
 extends_documentation_fragment:
   - nodenet.cni._attributes
   - nodenet.cni._attributes.actiongroup_all
@@ -51,6 +53,12 @@ options:
       - In a directory a link counts as the file that it leads to, if that lies in the directory.
       - Without it the module only looks after the O(embedded) and O(required) plugins, or removes what it installed.
       - With O(checksum) an archive may be gone from the node once all of it is installed.
+      - C({arch}) in it, and in O(checksum), stands for the architecture of the node as published archives spell it,
+        such as C(amd64) or C(arm64).
+      - Of plugins that this module installed from an older version of the same source, those that the source has no
+        more are removed, unless O(required) names them or somebody changed them since. Sources are versions of each
+        other if they are named alike but for a version, as C(cni-plugins-linux-amd64-v1.5.1.tgz) and
+        C(cni-plugins-linux-amd64-v1.6.0.tgz), and share a plugin.
     type: path
   remote_src:
     description:
@@ -65,6 +73,18 @@ options:
       - C(sha256:<path>) takes the digest from a checksum file, out of the line that names the file name of O(src). A
         digest without a file name only counts if it is the only one in the file.
     type: str
+  file_checksums:
+    description:
+      - Digests that plugins must have, by name, each C(sha256:<hex digest>). They hold for what is installed from
+        O(src), also from a directory, and for O(required) plugins that are kept.
+      - If one differs, nothing is changed. A plugin without a digest here is not checked.
+    type: dict
+  keep_previous:
+    description:
+      - Whether what a new version takes the place of is kept in O(state_dir), for O(state=previous). It takes about as
+        much room as the plugins.
+    type: bool
+    default: true
   embedded:
     description:
       - Plugins to install that this collection brings itself, written in Python. They take the place of plugins of the
@@ -74,8 +94,8 @@ options:
       - A plugin is a small script in O(bin_dir); its code lies in the directory C(.nodenet-cni) there. It runs with
         the Python that runs the module, C(ansible_python_interpreter), which must not lie in a virtual environment or
         in a home directory. It needs nothing but that.
-      - A new version is complete before the script is exchanged. The version before stays until the next run, so that
-        calls in progress can finish.
+      - A new version is complete before the script is exchanged. The version before stays until the next run, also
+        after a removal, so that calls in progress can finish, and for as long as O(state=previous) may need it.
       - With O(state=absent), these are removed even if something else made them of this collection.
     type: list
     elements: str
@@ -88,6 +108,7 @@ options:
     description:
       - Names of the plugins to install. All in O(src) if this is empty. A script is only installed if it is named here.
       - With O(state=absent), names of the plugins to remove, whoever installed them.
+      - With O(state=previous), names of the plugins to put back, whoever changed them since.
     type: list
     elements: str
     default: []
@@ -107,9 +128,13 @@ options:
       - V(absent) removes the plugins that this module wrote, if nobody changed them since, and the code of O(embedded)
         ones that nothing uses any more. What was in place already
         when it came is not its own and stays. If O(src) is given, plugins that are identical to those in it are removed
-        too, whoever brought them.
+        too, whoever brought them. What was kept of earlier versions is removed as well.
+      - V(previous) makes the plugins again what they were before the last task that brought a new version of some, or
+        new ones. What was not there then is removed. Other files, modes and owners as well as links are as before. A
+        plugin that somebody changed since stays. A second run changes nothing. A task that only repairs plugins leaves
+        what is kept alone.
     type: str
-    choices: [present, absent]
+    choices: [present, absent, previous]
     default: present
 seealso:
   - module: nodenet.cni.conflist
@@ -148,6 +173,23 @@ EXAMPLES = r"""
   check_mode: true
   diff: true
 
+- name: Install the archive for the architecture of each node
+  nodenet.cni.plugin_binaries:
+    src: cni-plugins-linux-{arch}-v1.6.0.tgz
+    checksum: sha256:SHA256SUMS
+
+- name: Take plugins from a directory only if they are the right ones
+  nodenet.cni.plugin_binaries:
+    src: /srv/plugins
+    remote_src: true
+    include: [bridge]
+    file_checksums:
+      bridge: sha256:5ed55ea9c6b5f9f1d9ee0f2d2d3ae9ec04a7e8d56c4a5e4a6b1c1c7b1d3d0d1f
+
+- name: Put back what was there before the last upgrade
+  nodenet.cni.plugin_binaries:
+    state: previous
+
 - name: Remove what this module installed, other plugins stay
   nodenet.cni.plugin_binaries:
     state: absent
@@ -176,7 +218,8 @@ plugins:
     action:
       description:
         - What was done, or would be done in check mode. V(adjusted) means that mode or owner were set right. V(kept)
-          is a required plugin that was there already, or a file that O(state=absent) did not remove.
+          is a required plugin that was there already, or a file that was to go or to be put back and stays, since
+          somebody changed it.
       type: str
       sample: replaced
     sha256:
@@ -185,6 +228,11 @@ plugins:
       sample: 5ed55ea9c6b5f9f1d9ee0f2d2d3ae9ec04a7e8d56c4a5e4a6b1c1c7b1d3d0d1f
     embedded:
       description: Whether it is one that this collection brings itself.
+      type: bool
+      sample: false
+    drift:
+      description:
+        - Whether somebody else had changed or removed the file since this module wrote it, as this task found it.
       type: bool
       sample: false
     version:
@@ -201,7 +249,8 @@ plugins:
       elements: str
       sample: ["0.4.0", "1.0.0"]
 removed:
-  description: Names of the plugins that were removed.
+  description:
+    - Names of the plugins that were removed, by O(state=absent), or as the source or the state of before has them not.
   type: list
   elements: str
   returned: success
@@ -247,7 +296,7 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
-from ansible_collections.nodenet.cni.plugins.module_utils.node import binaries
+from ansible_collections.nodenet.cni.plugins.module_utils.node import binaries, put_back
 
 
 def main():
@@ -257,11 +306,13 @@ def main():
             # Settled by the action plugin: by the time this runs, src lies on the node.
             remote_src=dict(type="bool", default=False),
             checksum=dict(type="str"),
+            file_checksums=dict(type="dict"),
+            keep_previous=dict(type="bool", default=True),
             include=dict(type="list", elements="str", default=[]),
             embedded=dict(type="list", elements="str", choices=["host-local"]),
             embedded_sources=dict(type="str"),
             required=dict(type="list", elements="str"),
-            state=dict(type="str", choices=["present", "absent"], default="present"),
+            state=dict(type="str", choices=["present", "absent", "previous"], default="present"),
             **_ansible.BIN_DIR_OPTIONS,
             **_ansible.STATE_DIR_OPTIONS,
         ),
@@ -272,12 +323,18 @@ def main():
     params = module.params
 
     def work():
-        options = {key: params[key] for key in ("bin_dir", "state_dir", "src", "checksum", "include")}
-        options.update(own=list(dict.fromkeys(params["embedded"] or [])), check_mode=module.check_mode)
+        places = {key: params[key] for key in ("bin_dir", "state_dir", "include")}
+        places.update(check_mode=module.check_mode)
+        source = {key: params[key] for key in ("src", "checksum")}
+        source.update(own=list(dict.fromkeys(params["embedded"] or [])))
         if params["state"] == "present":
-            result = binaries.install(required=params["required"] or [], sources=params["embedded_sources"], **options)
+            more = {key: params[key] for key in ("file_checksums", "keep_previous")}
+            more.update(required=params["required"] or [], sources=params["embedded_sources"])
+            result = binaries.install(**places, **source, **more)
+        elif params["state"] == "absent":
+            result = binaries.remove(**places, **source)
         else:
-            result = binaries.remove(**options)
+            result = put_back.put_back(**places)
         _ansible.warn_findings(module, result["findings"])
         if not module._diff:
             del result["diff"]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PIECE = 1 << 20
 _MOST_MEMBERS = 10000
 _MOST_BYTES = 4 << 30
+_MOST_BETWEEN = 16 << 20  # what a tar archive may hold beside its members' content, from one to the next
 _MAGICS = ((b"\x1f\x8b", "gz"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bz2"), (b"PK\x03\x04", "zip"))
 
 
@@ -145,10 +146,11 @@ class ArchiveSource:
     def _tar_members(self) -> Iterator[Entry]:
         import tarfile
 
-        content = self._decompressed()
+        content = _Meter(self._decompressed(), self._refusal("", "it holds far more than plugins"))
         # As a stream: seeking back in a compressed file would read it again from its start.
-        with tarfile.open(fileobj=content, mode="r|", bufsize=PIECE) as archive:
+        with tarfile.open(fileobj=content, mode="r|", bufsize=PIECE) as archive:  # type: ignore[call-overload]
             for member in archive:
+                content.announce(member.size)
                 path = self._plain_path(member.name)
                 if member.isdir():
                     continue
@@ -221,6 +223,28 @@ class ArchiveSource:
 
     def _refusal(self, member: str, reason: str) -> NodenetError:
         return NodenetError(f"Cannot take plugins from {self.path}: {reason}", member=member, file=self.path)
+
+
+class _Meter:
+    """A stream that ends in an error when more comes than was announced.
+
+    A few bytes of a compressed archive can stand for a header of gigabytes, which tarfile would read into memory.
+    """
+
+    def __init__(self, stream: BinaryIO, excess: NodenetError) -> None:
+        self._stream = stream
+        self._excess = excess
+        self._left = _MOST_BETWEEN
+
+    def announce(self, size: int) -> None:
+        self._left = size + _MOST_BETWEEN
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise self._excess
+        return data
 
 
 class _Damage:

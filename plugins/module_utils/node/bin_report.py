@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 
-from . import archive, elf, offers, plugin_version
-from .bin_dir import KEPT, UNCHANGED, WRITES
+from . import archive, elf, offers, plugin_version, selinux
+from .bin_dir import KEPT, REMOVED, UNCHANGED, WRITES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
+
+    from .bin_dir import Present
+    from .manifest import Manifest
 
 
 class Report:
@@ -35,14 +38,19 @@ class Report:
         self.facts: list[dict[str, Any]] = []
         self.answers: dict[str, dict[str, Any]] = {}
 
-    def describe(self, name: str, action: str, digest: str, embedded: bool) -> dict[str, Any]:
-        """Return the plugin's entry in the module's result. Errors: OSError."""
+    def describe(self, name: str, action: str, digest: str, embedded: bool, drift: bool) -> dict[str, Any]:
+        """Return the plugin's entry in the module's result; arguments as for entry(). Errors: OSError."""
         answer = self._versions.get(digest) if action not in WRITES else None
         if answer is None and self._can_be_asked(name, action):
             answer = self._ask(name, action, digest)
-        return entry(self._bin_dir, name, action, digest, embedded, answer)
+        label = None if action == REMOVED else selinux.fault(os.path.join(self._bin_dir, name))
+        if label:
+            self.facts.append(label)
+        return entry(self._bin_dir, name, action, digest, embedded, drift, answer)
 
     def _can_be_asked(self, name: str, action: str) -> bool:
+        if action == REMOVED:
+            return False
         if self._absent and action not in (UNCHANGED, KEPT):
             return False
         return name in self._named or offers.is_known(name)
@@ -61,11 +69,18 @@ class Report:
 
 
 def entry(
-    bin_dir: str, name: str, action: str, digest: str, embedded: bool, answer: Mapping[str, Any] | None = None
+    bin_dir: str,
+    name: str,
+    action: str,
+    digest: str,
+    embedded: bool,
+    drift: bool,
+    answer: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """One element of the module's ``plugins``.
 
-    embedded: it is our own. answer: {"release", "cni_versions"} of the plugin, if it is known.
+    embedded: it is our own. drift: it was changed since we wrote it.
+    answer: {"release", "cni_versions"} of the plugin, if it is known.
     """
     return {
         "name": name,
@@ -73,8 +88,57 @@ def entry(
         "action": action,
         "sha256": digest or None,
         "embedded": embedded,
+        "drift": drift,
         "version": answer["release"] if answer else None,
         "cni_versions": answer["cni_versions"] if answer else [],
+    }
+
+
+def drift_facts(
+    bin_dir: str,
+    record: Manifest,
+    present: Mapping[str, Present],
+    names: Iterable[str],
+    staying: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """Return a fact for each of these plugins that somebody changed or removed since we wrote it.
+
+    staying: those that were to go and stay because of that.
+    """
+    facts = []
+    for name in names:
+        if not record.drifted(name, _sha256(present, name)):
+            continue
+        fact = {"where": os.path.join(bin_dir, name), "source": record.plugins[name]["source"]}
+        if name in staying:
+            facts.append(dict(fact, kind="bin-changed-since"))
+        else:
+            facts.append(dict(fact, kind="bin-drift", what="changed" if name in present else "removed"))
+    return facts
+
+
+def drifted(record: Manifest, present: Mapping[str, Present], name: str) -> bool:
+    """Tell whether somebody changed or removed the plugin since we wrote it."""
+    return record.drifted(name, _sha256(present, name))
+
+
+def _sha256(present: Mapping[str, Present], name: str) -> str | None:
+    return present[name].sha256 if name in present else None
+
+
+def diff(
+    bin_dir: str,
+    actions: Sequence[tuple[str, str]],
+    before: Mapping[str, Present],
+    after: Mapping[str, Present],
+) -> dict[str, Any]:
+    """The module's ``diff``: what these plugins were and will be, of those that change."""
+    changed = [name for name, action in actions if action not in (UNCHANGED, KEPT)]
+    return {
+        "before": {name: before[name].words() for name in changed if name in before},
+        "after": {name: after[name].words() for name in changed if name in after},
+        "before_header": bin_dir,
+        "after_header": bin_dir,
     }
 
 

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ``checksum`` option: ``sha256:<hex>``, or ``sha256:<path>`` of a file as sha256sum writes it."""
+"""The options ``checksum``, ``sha256:<hex>`` or ``sha256:<path>`` of a file as sha256sum writes it, and
+``file_checksums``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,10 @@ import os
 import re
 
 from ..cni.errors import NodenetError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _DIGITS = {"sha256": 64, "sha512": 128}
 _LINE = re.compile(r"([0-9A-Fa-f]+)(?:[ \t]+[*]?(\S.*))?")
@@ -57,6 +63,19 @@ def split_checksum(checksum: str) -> tuple[str, str, str]:
             f"Cannot use checksum {checksum}: nothing is fetched from a URL; download it before and give the path"
         )
     return algorithm, "", value
+
+
+def file_digests(checksums: Mapping[str, object]) -> dict[str, str]:
+    """Return the sha256 that the option file_checksums demands of each plugin, by name. Errors: NodenetError."""
+    digests = {}
+    for name, checksum in checksums.items():
+        algorithm, colon, digest = str(checksum).partition(":")
+        if not colon or algorithm != "sha256" or not _is_digest(digest, algorithm):
+            raise NodenetError(
+                f"Cannot use checksum {checksum} for {name}: in file_checksums it must be sha256:<hex digest>"
+            )
+        digests[name] = digest.lower()
+    return digests
 
 
 def choose_digest(text: str, file_name: str, algorithm: str, where: str) -> str:

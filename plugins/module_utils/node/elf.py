@@ -12,6 +12,11 @@ from __future__ import annotations
 import os
 import struct
 
+from ..cni.errors import NodenetError
+
+#: stands for the node's architecture in the name of an archive
+ARCHITECTURE_MARK = "{arch}"
+
 # what uname -m says
 _ARCHITECTURE_OF_MACHINE = {
     "x86_64": "amd64",
@@ -49,6 +54,22 @@ _MAGIC = b"\x7fELF"
 _HEADER_SIZE = 64
 _EXECUTABLE_TYPES = (2, 3)  # ET_EXEC, and ET_DYN for position independent ones
 _NOBITS = 8  # SHT_NOBITS: a section that takes no room in the file
+
+
+def published_architecture(machine: str) -> str:
+    """Return the architecture in the names of published archives for what ``uname -m`` says.
+
+    Case install-arch-alias: mips64 does not tell the byte order, and i686 is not published. Errors: NodenetError.
+    """
+    architecture = _ARCHITECTURE_OF_MACHINE.get(machine)
+    if architecture is None:
+        known = ", ".join(sorted(set(_ARCHITECTURE_OF_MACHINE.values())))
+        raise NodenetError(
+            f"Cannot choose the archive for a node whose machine is {machine!r}: the architectures that it may stand "
+            f"for are {known}; give the whole name of the archive instead of {ARCHITECTURE_MARK}",
+            machine=machine,
+        )
+    return architecture
 
 
 def node_architectures() -> list[str]:

@@ -99,15 +99,17 @@ class Embedded:
             executables.remove_old_versions(self._bin_dir, [*there, *executables.named_versions(self._bin_dir)])
             raise
 
-    def sweep(self, state_dir: str) -> None:
+    def sweep(self, state_dir: str, kept: frozenset[str]) -> None:
         """Remove the versions that no launcher named before this run or names now; calls may be running on these."""
-        sweep(state_dir, self._bin_dir, self._before)
+        sweep(state_dir, self._bin_dir, self._before | kept)
 
 
-def sweep(state_dir: str, bin_dir: str, keep: frozenset[str] = frozenset()) -> None:
-    """Remove the versions that no launcher names, but those to keep, and what interrupted runs left."""
+def sweep(state_dir: str, bin_dir: str, keep: frozenset[str]) -> None:
+    """Remove the versions that no launcher names and no kept plugin needs, but those to *keep*; and what interrupted
+    runs left.
+    """
     if not executables.old_versions(bin_dir, keep | executables.named_versions(bin_dir)):
         return
     # Another run may be about to name one of them. Who cannot have the lock leaves the work to the next run.
-    with contextlib.suppress(NodenetError), manifest.updating(state_dir, bin_dir):
-        executables.remove_old_versions(bin_dir, keep | executables.named_versions(bin_dir))
+    with contextlib.suppress(NodenetError), manifest.updating(state_dir, bin_dir) as record:
+        executables.remove_old_versions(bin_dir, keep | executables.named_versions(bin_dir) | record.kept_code())

@@ -18,14 +18,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import stat
+
+from . import selinux
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 TEMPORARY_PREFIX = ".nodenet-tmp-"
-_SELINUX = "security.selinux"
 
 
 def replace_file(
@@ -38,7 +38,7 @@ def replace_file(
 
     A reader sees the old file or the new one, never none and never a part; a process that executes the old file
     keeps it. A symbolic link of that name is replaced as a link, its target is not touched. The umask plays no part.
-    The SELinux label of a file that is replaced is kept.
+    The SELinux label of a file that is replaced is kept; a new file gets that of its directory (selinux.hand_on).
 
     path: where; its directory must exist (see make_directory).
     data: the content, or pieces of it in order. If getting a piece fails, nothing has changed.
@@ -95,7 +95,7 @@ class StagedFile:
             if owner is not None:
                 os.fchown(fd, *owner)
             os.fchmod(fd, mode)  # after the chown, which may clear bits
-            self._keep_label(fd)
+            selinux.hand_on(self.path, fd)
             os.fsync(fd)
         finally:
             # Before the file gets its name: who executes a file that is open for writing is told "text file busy".
@@ -162,29 +162,11 @@ class StagedFile:
         self._lock_fd = -1
         return False
 
-    def _keep_label(self, fd: int) -> None:
-        try:
-            old = os.lstat(self.path)
-            if not stat.S_ISREG(old.st_mode):
-                return
-            label = os.getxattr(self.path, _SELINUX, follow_symlinks=False)
-            if label != _label_of(fd):
-                os.setxattr(fd, _SELINUX, label)
-        except OSError:
-            return  # no such file, no SELinux, or a policy that forbids it: the directory's default label stays
-
     def _close(self) -> None:
         for fd in (self._lock_fd, self._dir_fd):
             if fd >= 0:
                 os.close(fd)
         self._lock_fd = self._dir_fd = -1
-
-
-def _label_of(fd: int) -> bytes:
-    try:
-        return os.getxattr(fd, _SELINUX)
-    except OSError:
-        return b""
 
 
 def remove_file(path: str) -> bool:

@@ -12,7 +12,9 @@ and what plugins answered when they were asked, so that they need not be asked a
         "plugins": {"bridge": {"sha256": ..., "source": "cni-plugins-linux-amd64-v1.5.1.tgz", "archive": <its sha256>}},
         "found": {"ptp": {"sha256": ..., "archive": ...}},   # in place as wanted before we came: never ours to remove
         "archives": {<sha256>: {"source": ..., "files": [<offers.Offer as a dict>]}},
-        "versions": {<sha256 of a plugin>: {"release": "v1.5.1", "cni_versions": [...]}}}}}
+        "versions": {<sha256 of a plugin>: {"release": "v1.5.1", "cni_versions": [...]}},
+        "previous": {"bridge": <an entry as previous.py makes it>},  # what the last new version took the place of
+        "pending": ["bridge"]}}}  # names that a run is about to change, or was when it was killed
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ _LOCK_TIMEOUT_S = 30.0
 
 
 class Manifest:
-    """The part of the record that belongs to one bin directory: ``plugins``, ``found``, ``archives``, ``versions``.
+    """The part of the record that belongs to one bin directory: ``plugins``, ``found``, ``archives``, ``versions``,
+    ``previous`` and ``pending``.
 
-    All are plain dicts, to be changed in place; save() writes them.
+    All are plain dicts and a list, to be changed in place; save() writes them.
     """
 
     def __init__(self, state_dir: str, bin_dir: str) -> None:
@@ -51,6 +54,8 @@ class Manifest:
         self.found: dict[str, dict[str, Any]] = {}
         self.archives: dict[str, dict[str, Any]] = {}
         self.versions: dict[str, dict[str, Any]] = {}
+        self.previous: dict[str, dict[str, Any]] = {}
+        self.pending: list[str] = []
         self._load()
 
     def _load(self) -> None:
@@ -64,6 +69,7 @@ class Manifest:
             if own is not None:
                 self.plugins, self.found = dict(own["plugins"]), dict(own["found"])
                 self.archives, self.versions = dict(own["archives"]), dict(own["versions"])
+                self.previous, self.pending = dict(own.get("previous", {})), list(own.get("pending", []))
             self._document = document
         except (FileNotFoundError, NotADirectoryError):
             return
@@ -72,12 +78,42 @@ class Manifest:
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
             raise self._refusal("it is not what this collection wrote; move it away to start anew") from exc
 
-    def forget(self, plugins: Iterable[str], found: Iterable[str]) -> None:
-        """Drop these names of ours, and of those that were there before us."""
+    def forget(self, plugins: Iterable[str], found: Iterable[str] = (), previous: Iterable[str] = ()) -> None:
+        """Drop these names of ours, of those that were there before us, and of what is kept."""
         for name in plugins:
             self.plugins.pop(name, None)
         for name in found:
             self.found.pop(name, None)
+        for name in previous:
+            self.previous.pop(name, None)
+
+    def drifted(self, name: str, sha256: str | None) -> bool:
+        """Tell whether a plugin that we wrote is not any more as we left it; sha256: of what is there, None if gone.
+
+        What a killed run left as it was is not somebody's change.
+        """
+        return name in self.plugins and name not in self.pending and self.plugins[name]["sha256"] != sha256
+
+    def knows_as_ours(self, name: str, sha256: str) -> bool:
+        """Tell whether a file with this content can only be one that we wrote, also if a run of ours was killed."""
+        entry = self.previous.get(name)
+        known = {self.plugins.get(name, {}).get("sha256")}
+        if entry and name in self.pending:
+            known |= {entry["written"], (entry["record"] or {}).get("sha256")}
+        return sha256 in known
+
+    def kept_digests(self) -> set[str]:
+        """Return the digests of the former plugins that are kept, of all bin directories."""
+        kept = set()
+        for own in self._updated()["bin_dirs"].values():
+            for entry in own.get("previous", {}).values():
+                kept.add((entry["before"] or {}).get("sha256", ""))
+        return kept
+
+    def kept_code(self) -> frozenset[str]:
+        """Return the versions of embedded plugins' code that the kept ones need."""
+        found = ((entry["before"] or {}).get("embedded") for entry in self.previous.values())
+        return frozenset(version for version in found if version)
 
     def differs(self) -> bool:
         """Tell whether save() would write anything."""
@@ -115,13 +151,17 @@ class Manifest:
     def _updated(self) -> dict[str, Any]:
         bin_dirs = dict(self._document["bin_dirs"])
         entries = [*self.plugins.values(), *self.found.values()]
-        if entries:
-            archives, digests = {entry["archive"] for entry in entries}, {entry["sha256"] for entry in entries}
+        if entries or self.previous:
+            former = [entry["record"] or entry["before"] or {} for entry in self.previous.values()]
+            archives = {entry["archive"] for entry in entries} | {entry.get("archive") for entry in former}
+            digests = {entry["sha256"] for entry in entries} | {entry.get("sha256") for entry in former}
             bin_dirs[self._key] = {
                 "plugins": self.plugins,
                 "found": self.found,
                 "archives": {digest: archive for digest, archive in self.archives.items() if digest in archives},
                 "versions": {digest: answer for digest, answer in self.versions.items() if digest in digests},
+                "previous": self.previous,
+                "pending": self.pending,
             }
         else:
             bin_dirs.pop(self._key, None)

@@ -10,7 +10,7 @@ import hashlib
 import os
 
 from ..cni.errors import NodenetError
-from . import archive, elf, manifest, offers
+from . import archive, elf, manifest, offers, products
 from .checksum import wanted_digest
 
 TYPE_CHECKING = False
@@ -34,6 +34,11 @@ class Supply:
         self._source: archive.ArchiveSource | archive.DirectorySource | None = None
         self._absence: NodenetError | None = None
         self._embedded: dict[str, bytes] = {}
+
+    @property
+    def source(self) -> str:
+        """What the record calls it: an archive is the same wherever it lies."""
+        return os.path.basename(self.label) if self.digest else self.label
 
     def verify(self, demanded: tuple[str, str] | None, record: manifest.Manifest) -> None:
         """Open the source and check its digest; demanded: see checksum.wanted_digest. Errors: NodenetError."""
@@ -61,6 +66,29 @@ class Supply:
         elif self._source:
             self.offers = offers.inspect(self._source, include)
         self.wanted, self.ignored = offers.select(self.offers, include, elf.node_architectures(), self.label)
+
+    def outdated(self, record: manifest.Manifest, keep: Collection[str]) -> list[str]:
+        """Return the names of what an older version of this source brought and it has not; *keep* are none of them."""
+        names = self.names()
+        return products.outdated(record.plugins, self.source, names, keep) if names else []
+
+    def names(self) -> set[str]:
+        """Return the names of the files at the top of the source, whatever is wanted of it."""
+        if isinstance(self._source, archive.DirectorySource):
+            return set(os.listdir(self._source.path))
+        return {offer.name for offer in self.offers}
+
+    def demand(self, digests: Mapping[str, str]) -> None:
+        """See that what is wanted of the source has these digests. Errors: NodenetError."""
+        for name, digest in sorted(digests.items()):
+            if name in self.wanted and self.wanted[name].sha256 != digest:
+                raise NodenetError(
+                    f"Cannot install {name} from {self.label}: its sha256 is {self.wanted[name].sha256}, "
+                    f"file_checksums demands {digest}",
+                    plugin=name,
+                    actual=self.wanted[name].sha256,
+                    demanded=digest,
+                )
 
     def embed(self, contents: Mapping[str, bytes]) -> None:
         """Provide these plugins in place of what the source has under their names."""
@@ -117,6 +145,10 @@ def open_supply(
     Errors: NodenetError, OSError.
     """
     refuse_url(src)
+    if elf.ARCHITECTURE_MARK in src + (checksum or ""):
+        architecture = elf.published_architecture(os.uname().machine)
+        src = src.replace(elf.ARCHITECTURE_MARK, architecture)
+        checksum = checksum and checksum.replace(elf.ARCHITECTURE_MARK, architecture)
     if os.path.realpath(src) == os.path.realpath(bin_dir):
         raise NodenetError(
             f"Cannot install plugins from {src} into {bin_dir}: they are the same directory; leave out src to only "

@@ -73,13 +73,22 @@ def test_diff_only_when_asked(run, src):
     assert "diff" not in run(src=src)
 
 
+PREVIOUS = {"state": "previous"}
+
+
 def test_result_has_every_key_in_every_state(run, src):
     keys = {"bin_dir", "changed", "findings", "ignored", "plugins", "removed"}
-    for options in ({"src": src}, {"src": src, "check_mode": True}, {"required": ["bridge"]}, {"state": "absent"}):
+    for options in (
+        {"src": src},
+        {"src": src, "check_mode": True},
+        {"required": ["bridge"]},
+        PREVIOUS,
+        {"state": "absent"},
+    ):
         result = run(**options)
         assert keys <= set(result), options
         for plugin in result["plugins"]:
-            assert set(plugin) == {"action", "cni_versions", "embedded", "name", "path", "sha256", "version"}
+            assert set(plugin) == {"action", "cni_versions", "drift", "embedded", "name", "path", "sha256", "version"}
 
 
 def test_doubtful_plugin_is_a_warning(run, src, capsys):
@@ -165,14 +174,19 @@ def test_embedded_check_apply_again_absent(run, embed, tmp_path):
     assert versions(tmp_path) != []
     gone = run(state="absent")
     assert (gone["removed"], gone["plugins"][0]["embedded"]) == (["host-local"], True)
-    assert os.listdir(str(tmp_path / "bin")) == []
+    # calls that began before may still need the code; the next run takes it away
+    assert os.listdir(str(tmp_path / "bin")) == [executables.STORE]
+    assert len(versions(tmp_path)) == 1
+    assert embed(state="absent", check_mode=True)["changed"] is False
+    assert len(versions(tmp_path)) == 1
     assert embed(state="absent")["changed"] is False
+    assert os.listdir(str(tmp_path / "bin")) == []
 
 
 def test_embedded_version_before_stays_for_one_run(embed, tmp_path):
     embed()
     (first,) = versions(tmp_path)
-    changed = embed("# another release\n", diff=True)
+    changed = embed("# another release\n", diff=True, keep_previous=False)
     assert changed["plugins"][0]["action"] == "replaced"
     assert changed["diff"]["before"]["host-local"]["embedded"] == first
     assert len(versions(tmp_path)) == 2
@@ -225,7 +239,15 @@ def test_embedded_wins_over_the_source_and_both_can_be_exchanged(run, embed, tmp
     back = run(src=src)
     assert [(one["action"], one["embedded"]) for one in back["plugins"]] == [("unchanged", False), ("replaced", False)]
     assert (tmp_path / "bin" / "host-local").read_bytes() == files["host-local"]
-    assert len(versions(tmp_path)) == 1  # calls may be running
+    assert len(versions(tmp_path)) == 1  # calls may be running, and it can be put back
+    assert run(src=src)["changed"] is False
+    assert len(versions(tmp_path)) == 1
+    put_back = run(state="previous")
+    assert [(one["name"], one["action"], one["embedded"]) for one in put_back["plugins"]] == [
+        ("host-local", "replaced", True)
+    ]
+    assert answer(tmp_path)["supportedVersions"]
+    assert run(src=src, keep_previous=False)["changed"] is True
     assert run(src=src)["changed"] is False
     assert sorted(os.listdir(str(tmp_path / "bin"))) == ["bridge", "host-local"]
     assert embed(src=src)["changed"] is True
@@ -234,6 +256,7 @@ def test_embedded_wins_over_the_source_and_both_can_be_exchanged(run, embed, tmp
     assert embed(src=src, checksum=digest)["failed"] is True
     assert answer(tmp_path)["supportedVersions"]
     assert run(state="absent")["removed"] == ["bridge", "host-local"]
+    run(state="absent")
     assert os.listdir(str(tmp_path / "bin")) == []
 
 
@@ -256,6 +279,7 @@ def test_embedded_made_by_something_else_is_removed_only_if_named(run, embed, tm
     assert run(state="absent")["changed"] is False
     assert answer(tmp_path)["supportedVersions"]
     assert embed(state="absent")["removed"] == ["host-local"]
+    embed(state="absent")
     assert os.listdir(str(tmp_path / "bin")) == []
     plugin_files.write(tmp_path / "bin" / "host-local", plugin_files.elf("1"))
     assert embed(state="absent")["changed"] is False

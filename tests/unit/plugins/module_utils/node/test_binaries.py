@@ -719,7 +719,12 @@ def test_two_sources_in_one_directory(node):
         "bridge": "cni2.tgz",
         "flannel": "flannel.tgz",
     }
-    assert sorted(archive["source"] for archive in record["archives"].values()) == ["cni2.tgz", "flannel.tgz"]
+    # cni.tgz can be put back
+    assert sorted(archive["source"] for archive in record["archives"].values()) == [
+        "cni.tgz",
+        "cni2.tgz",
+        "flannel.tgz",
+    ]
     assert node.remove()["removed"] == ["bridge", "flannel"]
 
 
