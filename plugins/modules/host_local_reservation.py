@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - nodenet.cni._options.conf_dir
   - nodenet.cni._options.flannel
   - nodenet.cni._options.lock
+  - nodenet.cni._options.state_dir
 attributes:
   check_mode:
     support: full
@@ -65,11 +66,10 @@ options:
     type: path
   reservations:
     description:
-      - What each owner shall hold.
+      - What each owner shall hold. Needed without O(restore).
       - Write an empty list together with O(purge=true) to release all static reservations.
     type: list
     elements: dict
-    required: true
     suboptions:
       owner:
         description:
@@ -126,6 +126,14 @@ options:
       fail: Fail and name the holder.
       keep: Leave the holder and whoever wants the address as they are, and list the address in RV(conflicts).
     default: fail
+  restore:
+    description:
+      - Put back what a run of M(nodenet.cni.host_local_gc) freed in O(network), named by the C(run_id) that it returned.
+        The files get the content, mode and time that they had.
+      - An address that somebody else holds by now is left alone and listed in RV(conflicts), whatever O(on_conflict)
+        says.
+      - No configuration is read for it. With O(data_dir), only what was freed below that directory is meant.
+    type: str
 notes:
   - C(last_reserved_ip.N), the plugin's rotation, is neither read nor written. A static reservation does not move it.
   - An address that is held already is kept when it has come to lie outside of the ranges, and RV(findings) says so. A
@@ -135,6 +143,7 @@ notes:
   - An empty address file that is older than 60 seconds was left by a crash and is replaced when its address is wanted.
 seealso:
   - module: nodenet.cni.host_local_info
+  - module: nodenet.cni.host_local_gc
 """
 
 EXAMPLES = r"""
@@ -186,6 +195,11 @@ EXAMPLES = r"""
           rangeStart: 198.51.100.10
     reservations:
       - owner: nas
+
+- name: Take back what a run of host_local_gc freed
+  nodenet.cni.host_local_reservation:
+    network: cbr0
+    restore: 20261129T201500Z-3fa2c1
 """
 
 RETURN = r"""
@@ -200,7 +214,9 @@ data_dir:
   type: str
   sample: /var/lib/cni/networks
 reservations:
-  description: What the listed owners hold after the task, in order of addresses.
+  description:
+    - What the listed owners hold after the task, in order of addresses. With O(restore), what the run had freed and is
+      held again; RV(reservations[].range_set) is null then.
   returned: success
   type: list
   elements: dict
@@ -327,6 +343,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
 from ansible_collections.nodenet.cni.plugins.module_utils.node import reserving
 
+NOT_WITH_RESTORE = ("config", "conflist", "ranges", "reservations", "purge_prefix")
 RESERVATION_OPTIONS = {
     "owner": {"type": "str"},
     "container_id": {"type": "str"},
@@ -351,6 +368,7 @@ def main():
             _ansible.CONF_DIR_OPTIONS,
             **_ansible.FLANNEL_OPTIONS,
             **_ansible.LOCK_OPTIONS,
+            **_ansible.STATE_DIR_OPTIONS,
             network={"type": "str"},
             config={"type": "dict"},
             conflist={"type": "path"},
@@ -359,7 +377,6 @@ def main():
             reservations={
                 "type": "list",
                 "elements": "dict",
-                "required": True,
                 "options": RESERVATION_OPTIONS,
                 "mutually_exclusive": [("owner", "container_id")],
                 "required_one_of": [("owner", "container_id")],
@@ -367,9 +384,10 @@ def main():
             purge={"type": "bool", "default": False},
             purge_prefix={"type": "str"},
             on_conflict={"type": "str", "choices": ["fail", "keep"], "default": "fail"},
+            restore={"type": "str"},
         ),
-        mutually_exclusive=[("network", "config", "conflist")],
-        required_one_of=[("network", "config", "conflist")],
+        mutually_exclusive=[("network", "config", "conflist"), *(("restore", name) for name in NOT_WITH_RESTORE)],
+        required_one_of=[("network", "config", "conflist"), ("reservations", "restore")],
         supports_check_mode=True,
     )
     _ansible.run(module, lambda: reserve(module))

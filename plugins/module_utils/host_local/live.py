@@ -40,8 +40,8 @@ class LiveAttachments:
             else:
                 known.add(ifname)
         self._lengths = sorted({len(one) for one in self._listed if len(one) >= SHORTEST_PREFIX})
-        # with an empty list only plain ids can be judged
-        self._forms = {form for one in self._listed for form in _listed_forms(one)} or {SANDBOX_ID}
+        #: The forms of id that the list can judge; with an empty one only plain ids.
+        self.forms = {form for one in self._listed for form in _listed_forms(one)} or {SANDBOX_ID}
 
     def judge(self, container_id: str, ifname: str) -> bool | None:
         """Tell whether the holder of a reservation is alive; None if the list does not say.
@@ -49,17 +49,24 @@ class LiveAttachments:
         An id of a form that no listed one has (``<namespace>-<id>`` where only plain ids are listed, or free text) may
         belong to a runtime that nobody asked. A reservation without interface name is alive with any interface.
         """
-        exact = self._listed.get(container_id, ())
-        if exact != () and _covers(exact, ifname):
+        if self.is_alive(container_id, ifname):
+            return True
+        return False if self.lists(container_id) or id_form(container_id) in self.forms else None
+
+    def is_alive(self, container_id: str, ifname: str) -> bool:
+        """Tell whether the attachment is listed, by its whole id or the beginning of it."""
+        if _covers(self._listed.get(container_id, ()), ifname):
             return True
         for length in self._lengths:
             if length >= len(container_id):
                 break
             if _covers(self._listed.get(container_id[:length], ()), ifname):
                 return True
-        if exact != ():
-            return False
-        return False if id_form(container_id) in self._forms else None
+        return False
+
+    def lists(self, container_id: str) -> bool:
+        """Tell whether the container is listed, with whatever interfaces."""
+        return container_id in self._listed
 
 
 def _covers(interfaces: Iterable[str] | None, ifname: str) -> bool:

@@ -57,14 +57,14 @@ def report(
     networks = [Target(one.name, network=one) for one in found]
     for one in networks:
         one.data_dir = data_dir or one.data_dir
-    data_dirs = [data_dir] if data_dir else list(dict.fromkeys([one.data_dir for one in networks] + [DEFAULT_DATA_DIR]))
+    data_dirs = data_dirs_of(networks, data_dir)
     if names is not None:
         known = {one.name: one for one in networks}
         networks = [known.get(name) or _orphan(name, data_dirs, conf_dir) for name in dict.fromkeys(names)]
         facts = [fact for fact in facts if fact.get("network") in names]
     elif config is None:
-        orphans, more = _orphans(networks, data_dirs)
-        networks, facts = networks + orphans, facts + more
+        left, more = orphans(networks, data_dirs)
+        networks, facts = networks + left, facts + more
 
     judge = _judge(live) if live is not None else None
     documents = []
@@ -118,7 +118,14 @@ def _orphan(name: str, data_dirs: Sequence[str], conf_dir: str) -> Target:
     )
 
 
-def _orphans(networks: Sequence[Target], data_dirs: Sequence[str]) -> tuple[list[Target], list[dict[str, Any]]]:
+def data_dirs_of(networks: Sequence[Target], data_dir: str | None = None) -> list[str]:
+    """Return where directories of networks may lie: in *data_dir*, or where the configurations and the plugin say."""
+    if data_dir:
+        return [data_dir]
+    return list(dict.fromkeys([one.data_dir for one in networks] + [DEFAULT_DATA_DIR]))
+
+
+def orphans(networks: Sequence[Target], data_dirs: Sequence[str]) -> tuple[list[Target], list[dict[str, Any]]]:
     """Return the directories in the data dirs that belong to no network of the conf dir, and data dirs of no use."""
     known = {one.path for one in networks}
     found = []

@@ -24,17 +24,27 @@ def noexec_mount(path: str) -> str:
 
 def mount_point(path: str) -> str:
     """Return the mount point of an existing path, a bind mount too ("/" if the list of mounts cannot be read)."""
+    return _mount_of(path)[0]
+
+
+def file_system(path: str) -> str:
+    """Return the kind of file system on which an existing path lies (``ext4``), "" if that cannot be told."""
+    return _mount_of(path)[1]
+
+
+def _mount_of(path: str) -> tuple[str, str]:
     real = os.path.realpath(path)
-    best = "/"
+    best, kind = "/", ""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
             for line in stream:
-                point = _unescaped(line.split(" ")[4])
+                fields = line.split(" ")
+                point = _unescaped(fields[4])
                 if (real == point or real.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
-                    best = point
+                    best, kind = point, fields[fields.index("-") + 1]
     except OSError:
         pass
-    return best
+    return best, kind
 
 
 def _unescaped(text: str) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..host_local.reservations import Plan
     from ..host_local.snapshot import Snapshot
+    from .reclaim_restore import Restored
 
 
 class Outcome:
@@ -37,11 +38,15 @@ class Outcome:
         return lines(self._plan)
 
 
-def reserve(options: Mapping[str, Any], check_mode: bool) -> Outcome:
-    """Bring the reservations of a network to what *options* (those of the module) say.
+def reserve(options: Mapping[str, Any], check_mode: bool) -> Outcome | Restored:
+    """Bring the reservations of a network to what *options* (those of the module) say, or take a run of the gc back.
 
     :raises NodenetError: something is refused or cannot be done; nothing is changed then
     """
+    if options.get("restore") is not None:
+        from . import reclaim_restore
+
+        return reclaim_restore.restore(options, check_mode)
     name = targets.label(options)
     if options["purge_prefix"] is not None and not options["purge"]:
         raise NodenetError(f"Cannot change reservations of network {name}: purge_prefix needs purge=true")

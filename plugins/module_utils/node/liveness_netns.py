@@ -1,0 +1,165 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which addresses are in use in the network namespaces of this node, named, bound somewhere, or of a process.
+
+It is the plainest evidence there is: whatever runtime an owner is of, an address that an interface carries is not free.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+
+from ..host_local.addresses import Address
+from .liveness import Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator
+
+_CLONE_NEWNET = 0x40000000
+# how the kernel writes blanks and backslashes of a path
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def read() -> Source:
+    """Return the addresses of all namespaces, with the namespace in which each is."""
+    source = Source("namespaces", "/proc", authoritative=False)
+    try:
+        by_inode = _of_processes()
+        bound = dict(_bound())
+        for inode, pids in by_inode.items():
+            # one process is enough, but any may end while it is looked at; a bound namespace is there without them
+            if not any(_note_process(source, pid) for pid in pids) or inode not in bound:
+                continue
+            del bound[inode]
+        if bound:
+            _read_bound(source, sorted(bound.values()))
+    except OSError as error:
+        source.failed = f"{error.filename or '/proc'} cannot be read ({(error.strerror or str(error)).lower()})"
+    return source
+
+
+def is_namespace(path: str) -> bool:
+    """Tell whether there is a network namespace at a path, and not that of the node itself.
+
+    A name in /run/netns may be a plain file that a crash left.
+    """
+    try:
+        found, own = os.stat(path), os.stat("/proc/1/ns/net")
+    except OSError:
+        try:
+            found, own = os.stat(path), os.stat("/proc/self/ns/net")
+        except OSError:
+            return False
+    return found.st_dev == own.st_dev and found.st_ino != own.st_ino
+
+
+def addresses(net: str) -> set[str]:
+    """Return the addresses that interfaces carry, by a directory like /proc/<pid>/net, in canonical text.
+
+    A missing file is one of a kernel without that family; a missing directory is an error.
+    """
+    os.stat(net)
+    found: set[str] = set()
+    leaf = ""
+    for line in _lines(f"{net}/fib_trie"):
+        words = line.split()
+        if words[:1] == ["|--"]:
+            leaf = words[1]
+        elif words[-2:] == ["host", "LOCAL"]:
+            found.add(leaf)
+    for line in _lines(f"{net}/if_inet6"):
+        found.add(str(Address(128, int(line.split()[0], 16))))
+    return found
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="ascii", errors="replace") as stream:
+            return [line for line in stream if line.strip()]
+    except FileNotFoundError:
+        return []
+
+
+def _note_process(source: Source, pid: int) -> bool:
+    try:
+        found = addresses(f"/proc/{pid}/net")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # what a process that has just ended is answered with
+            raise
+        return False
+    for address in found:
+        source.in_use.setdefault(address, f"network namespace of process {pid}")
+    return True
+
+
+def _of_processes() -> dict[int, list[int]]:
+    """Return inode -> processes for the network namespaces of processes."""
+    found: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                found.setdefault(os.stat(f"/proc/{name}/ns/net").st_ino, []).append(int(name))
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+    return found
+
+
+def _bound() -> Iterator[tuple[int, str]]:
+    """Yield (inode, path) of the mounted network namespaces."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
+        for line in stream:
+            fields = line.split(" ")
+            if fields[3].startswith("net:["):
+                yield int(fields[3][5:-1]), _OCTAL.sub(lambda found: chr(int(found[1], 8)), fields[4])
+
+
+def _read_bound(source: Source, paths: list[str]) -> None:
+    """Look into namespaces that have no process: a child of ours goes into one after the other."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.close(reader)
+            with open(writer, "w", encoding="utf-8", errors="surrogateescape") as stream:
+                status = _visit(paths, stream)
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with open(reader, encoding="utf-8", errors="surrogateescape") as stream:
+        lines = stream.read().splitlines()
+    ended = os.waitpid(pid, 0)[1]
+    for line in lines:
+        kind, path, text = line.split("\t")
+        if kind == "fault":
+            source.failed = f"{path} cannot be entered ({text})"
+        else:
+            source.in_use.setdefault(text, path)
+    if ended != 0 and not source.failed:
+        source.failed = "the process that looks into bound namespaces failed"
+
+
+def _visit(paths: list[str], stream: object) -> int:
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    for path in paths:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # unmounted meanwhile
+        if libc.setns(fd, _CLONE_NEWNET) != 0:
+            code = ctypes.get_errno()
+            print("fault", path, os.strerror(code).lower(), sep="\t", file=stream)  # type: ignore[call-overload]
+            continue
+        os.close(fd)
+        for address in addresses("/proc/self/net"):
+            print("address", path, address, sep="\t", file=stream)  # type: ignore[call-overload]
+    return 0

@@ -1,0 +1,115 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The journal of freed addresses: ``<state_dir>/reclaimed/<run id>.json``, written before anything goes.
+
+    {"journal_version": 1, "run_id": "...", "networks": [{"network", "data_dir", "entries": [
+        {"name", "address", "content", "mode", "mtime_ns", "container_id", "ifname", "reason"}],
+        "cache": [{"path", "content", "mode"}]}], "sources": [...]}
+
+``content`` are the bytes of a file in base64, so that they come back as they were.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+import time
+
+from ..cni.errors import NodenetError
+from . import files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = 1
+FOLDER = "reclaimed"
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_NEEDED = {"name": str, "content": str, "mode": int, "mtime_ns": int, "container_id": str, "ifname": str}
+
+
+class Journal:
+    """What one run frees. ``run_id`` names it, ``path`` is its file."""
+
+    def __init__(self, state_dir: str, sources: list[dict[str, Any]]) -> None:
+        self.run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(3).hex()}"
+        self.path = os.path.join(state_dir, FOLDER, f"{self.run_id}.json")
+        self._state_dir = state_dir
+        self._networks: list[dict[str, Any]] = []
+        self._sources = sources
+
+    def add(self, network: str, data_dir: str, entries: list[dict[str, Any]], cache: list[dict[str, Any]]) -> None:
+        """Note what is about to go in a network, on disk before this returns. Raises OSError."""
+        self._networks.append({"network": network, "data_dir": data_dir, "entries": entries, "cache": cache})
+        document = {
+            "journal_version": VERSION,
+            "run_id": self.run_id,
+            "networks": self._networks,
+            "sources": self._sources,
+        }
+        files.make_directory(self._state_dir)
+        files.make_directory(os.path.dirname(self.path), 0o700)
+        files.replace_file(self.path, json.dumps(document, indent=1).encode(), 0o600)
+
+
+def encoded(content: bytes) -> str:
+    """Return bytes as the journal keeps them."""
+    return base64.b64encode(content).decode()
+
+
+def read(state_dir: str, run_id: str, network: str, data_dir: str | None = None) -> dict[str, Any]:
+    """Return what a run freed in a network: one of ``networks``, with ``content`` as bytes again.
+
+    :param data_dir: which one is meant if the run freed addresses of two directories of that name
+    :raises NodenetError: no such run, not in this network, or a journal that cannot be understood
+    """
+    path = os.path.join(state_dir, FOLDER, f"{run_id}.json")
+    place = f"Cannot restore run {run_id!r} in network {network}"
+    if not _RUN_ID.fullmatch(run_id):
+        raise NodenetError(f"{place}: that is no run id")
+    try:
+        with open(path, "rb") as stream:
+            document = json.loads(stream.read())
+        if document["journal_version"] != VERSION:
+            raise ValueError(f"version {document['journal_version']} of the journal is not known")
+        listed = [one for one in document["networks"] if one["network"] == network]
+        found = [one for one in listed if data_dir is None or os.path.realpath(data_dir) == _real(one)]
+        for one in found:
+            _decode(one)
+    except FileNotFoundError:
+        raise NodenetError(f"{place}: there is no journal {path}") from None
+    except OSError as error:
+        raise NodenetError(f"{place}: {path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise NodenetError(f"{place}: {path} cannot be understood: {error}") from None
+    if len(found) == 1:
+        return found[0]
+    if found:
+        dirs = ", ".join(one["data_dir"] for one in found)
+        raise NodenetError(f"{place}: it freed addresses in {dirs}; say which one by the option data_dir")
+    freed = ", ".join(sorted({f"{one['network']} ({one['data_dir']})" for one in document["networks"]}))
+    where = f" in {data_dir}" if listed else ""
+    raise NodenetError(f"{place}{where}: it freed nothing there, but in {freed}")
+
+
+def _real(one: dict[str, Any]) -> str:
+    return os.path.realpath(one["data_dir"])
+
+
+def _decode(one: dict[str, Any]) -> None:
+    for entry in one["entries"]:
+        for key, kind in _NEEDED.items():
+            if not isinstance(entry[key], kind):
+                raise ValueError(f"{key} of an entry is {entry[key]!r}")
+        if "/" in entry["name"] or "\0" in entry["name"]:
+            raise ValueError(f"{entry['name']!r} is no name of a file")
+    for entry in [*one["entries"], *one["cache"]]:
+        try:
+            entry["content"] = base64.b64decode(entry["content"], validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"the content of {entry.get('name') or entry.get('path')} is no base64: {error}") from None

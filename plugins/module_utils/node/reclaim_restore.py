@@ -1,0 +1,184 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Taking a run of host_local_gc back: the task of host_local_reservation with the option ``restore``."""
+
+from __future__ import annotations
+
+import os
+
+from ..cni.errors import NodenetError
+from ..cni.names import valid_name
+from ..host_local.addresses import parse_address
+from ..host_local.layout import HOLDER_SUFFIX, network_dir
+from ..host_local.lock import LockTimeout, check_timeout
+from ..host_local.rows import label, printable, row
+from ..host_local.snapshot import Reservation, strip_space
+from ..host_local.store import Store, StoreError
+from . import files, reclaim_journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Sequence
+
+    from ..host_local.addresses import Address
+    from ..host_local.snapshot import Snapshot
+
+
+class Restored:
+    """What became of the task, in the shape of `reserving.Outcome`."""
+
+    def __init__(self, result: dict[str, Any], path: str, warnings: list[str]) -> None:
+        self.result = result
+        self.path = path
+        self.warnings = warnings
+
+    def difference(self) -> tuple[list[str], list[str]]:
+        """Return the files that come back, before and after, one text line each."""
+        held = [one for one in self.result["reservations"] if one not in self.result["added"]]
+        return [_line(one) for one in held], [_line(one) for one in self.result["reservations"]]
+
+
+class _Plan:
+    """``add`` are the journal's entries that come back, ``held`` those that are there, ``conflicts`` the others."""
+
+    def __init__(self) -> None:
+        self.add: list[Mapping[str, Any]] = []
+        self.held: list[Mapping[str, Any]] = []
+        self.conflicts: list[dict[str, str]] = []
+        self.now = 0.0
+
+
+def restore(options: Mapping[str, Any], check_mode: bool) -> Restored:
+    """Put back what a run freed in one network, but for addresses that somebody has got since.
+
+    Files come back as they were, with content, mode and time, and so do the entries of result caches.
+
+    :raises NodenetError: unknown run or network, or something cannot be written; nothing is changed then
+    """
+    network, run_id = options["network"], options["restore"]
+    if network is None or not valid_name(network):
+        raise NodenetError(f"Cannot restore run {run_id}: name the network by the option network")
+    lock_timeout = check_timeout(options["lock_timeout"], "lock_timeout")
+    freed = reclaim_journal.read(options["state_dir"], run_id, network, options["data_dir"])
+    data_dir = freed["data_dir"]
+    path = network_dir(data_dir, network)
+    entries = sorted(freed["entries"], key=lambda one: (_address(one), one["name"]))
+    warnings: list[str] = []
+    try:
+        with Store(data_dir, network, create=False) as store, store.lock(lock_timeout):
+            plan = _plan(entries, store.snapshot())
+        if plan.add and check_mode:
+            files.check_writable(path)
+        elif plan.add:
+            with Store(data_dir, network) as store, store.lock(lock_timeout):
+                plan = _plan(entries, store.snapshot())
+                _write(store, plan.add)
+                warnings = store.warnings
+                warnings += _write_cache(freed["cache"], plan)
+    except (StoreError, LockTimeout) as error:
+        raise NodenetError(f"Cannot restore run {run_id} in {path}: {error}", where=path) from None
+    warnings += [
+        f"{one['address']} was not restored for {one['wanted_by']}, it is held by {one['held_by']}"
+        for one in plan.conflicts
+    ]
+    added = [_row(one, plan.now) for one in plan.add]
+    back = sorted(plan.add + plan.held, key=lambda one: (_address(one), one["name"]))
+    result = {
+        "changed": bool(plan.add),
+        "network": network,
+        "data_dir": data_dir,
+        "reservations": [_row(one, plan.now) for one in back],
+        "added": added,
+        "removed": [],
+        "moved": [],
+        "conflicts": plan.conflicts,
+        "findings": [],
+    }
+    return Restored(result, path, warnings)
+
+
+def _address(entry: Mapping[str, Any]) -> Address:
+    name = entry["name"]
+    try:
+        return parse_address(name[: -len(HOLDER_SUFFIX)] if name.endswith(HOLDER_SUFFIX) else name)
+    except ValueError:
+        raise NodenetError(f"Cannot restore {printable(name)!r}: that is no name of an address file") from None
+
+
+def _plan(entries: Sequence[Mapping[str, Any]], snapshot: Snapshot) -> _Plan:
+    plan = _Plan()
+    plan.now = snapshot.now
+    present = {one.name: one for one in [*snapshot.reservations, *snapshot.holding]}
+    by_address: dict[tuple[Address, bool], Reservation] = {}
+    for one in present.values():
+        by_address.setdefault((one.address, one.name.endswith(HOLDER_SUFFIX)), one)
+    for entry in entries:
+        name, content = entry["name"], strip_space(entry["content"])
+        holder = name.endswith(HOLDER_SUFFIX)
+        own = present.get(name)
+        if own is not None and own.content == content:
+            plan.held.append(entry)
+            continue
+        other = own or by_address.get((_address(entry), holder))
+        held_by = "" if other is None else label(other.container_id)
+        if other is None and name in snapshot.names:
+            held_by = "something that is no readable address file"
+        elif holder and other is None and (_address(entry), False) not in by_address:
+            held_by = "nobody, its static reservation is gone"
+        if held_by:
+            wanted_by = label(entry["container_id"])
+            plan.conflicts.append({"address": printable(name), "wanted_by": wanted_by, "held_by": held_by})
+        else:
+            plan.add.append(entry)
+    return plan
+
+
+def _write(store: Store, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Write each file whole before it gets its name; take the names away again if one fails."""
+    linked: list[str] = []
+    name = ""
+    try:
+        for entry in entries:
+            name = entry["name"]
+            one = store.new_file(entry["content"])
+            try:
+                os.fchmod(one.fd, entry["mode"] & 0o7777)
+                os.utime(one.fd, ns=(entry["mtime_ns"], entry["mtime_ns"]))
+                os.fsync(one.fd)
+                one.link(name, store.directory)
+            finally:
+                one.close()
+            linked.append(name)
+        store.sync_directory()
+    except BaseException as error:
+        for done in linked:
+            os.unlink(done, dir_fd=store.directory)
+        if isinstance(error, OSError):
+            raise StoreError("open", f"{store.path}/{name}", error) from None
+        raise
+
+
+def _write_cache(entries: Sequence[Mapping[str, Any]], plan: _Plan) -> list[str]:
+    """Put back result-cache files where there are none now; a failure is told, the reservations count."""
+    warnings = []
+    ids = {one["container_id"] for one in plan.add}
+    for entry in entries:
+        path = entry["path"]
+        if not os.path.isabs(path) or os.path.lexists(path) or not any(one in path for one in ids):
+            continue
+        try:
+            files.replace_file(path, entry["content"], entry["mode"] & 0o777)
+        except OSError as error:
+            warnings.append(f"cannot restore {path}: {(error.strerror or str(error)).lower()}")
+    return warnings
+
+
+def _row(entry: Mapping[str, Any], now: float) -> dict[str, Any]:
+    age = max(int(now - entry["mtime_ns"] / 1e9), 0)
+    return row(printable(entry["name"]), entry["container_id"], entry["ifname"], None, age)
+
+
+def _line(one: Mapping[str, Any]) -> str:
+    return " ".join(part for part in (one["address"], one["container_id"], one["ifname"]) if part)
