@@ -17,6 +17,15 @@ def test_a_list():
     assert (config.name, config.cni_version, len(config.plugins)) == ("n", "1.0.0", 2)
 
 
+def test_what_a_runtime_needs_of_a_list():
+    config = netconf.load_config(GOOD.encode(), "10-n.conflist")
+    assert (config.data, config.is_list, config.disable_check, config.disable_gc) == (GOOD.encode(), True, False, False)
+    text = '{"name": "n", "disableCheck": true, "disableGC": "true", "plugins": [{"type": "a"}]}'
+    config = netconf.load_config(text.encode(), "10-n.conflist")
+    assert (config.disable_check, config.disable_gc) == (True, True)
+    assert not netconf.load_config(b'{"type": "bridge", "disableCheck": true}', "10-n.conf").is_list
+
+
 def test_a_single_plugin_may_have_no_name():
     config = netconf.load_config(b'{"type": "bridge"}', "10-n.conf")
     assert (config.name, config.cni_version, len(config.plugins)) == ("", "", 1)
