@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import _signal
 import errno
 import fcntl
 import posix
@@ -19,12 +18,9 @@ from .layout import LOCK_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
-
     from ..cni.skel import Call
 
 DEFAULT_TIMEOUT = 60.0
-_RING_AGAIN = 0.05
 _LONGEST = 86400
 
 
@@ -32,27 +28,8 @@ class LockTimeout(CniError):
     """The lock was not to be had in time."""
 
 
-class _Alarm(Exception):
-    pass
-
-
-class _Bell:
-    """Ends a blocking call by an exception, once: the timer that rings it may do so again at any later moment."""
-
-    def __init__(self) -> None:
-        self.rung = False
-
-    def __call__(self, _signum: int, _frame: FrameType | None) -> None:
-        if not self.rung:
-            self.rung = True
-            raise _Alarm
-
-
 def flock(fd: int, operation: int, timeout: float) -> bool:
-    """Take a flock within *timeout* seconds and tell whether it was had. Main thread only, as it uses a signal.
-
-    The wait is a blocking flock that a timer signal ends: whoever polls starves behind waiters that block (H13).
-    """
+    """Take a flock within *timeout* seconds and tell whether it was had. Main thread only, see `lockwait`."""
     try:
         fcntl.flock(fd, operation | fcntl.LOCK_NB)
         return True
@@ -61,25 +38,9 @@ def flock(fd: int, operation: int, timeout: float) -> bool:
             raise
     if timeout <= 0:
         return False
-    bell = _Bell()
-    alarm = [_signal.SIGALRM]
-    handler = _signal.signal(_signal.SIGALRM, bell)
-    mask = _signal.pthread_sigmask(_signal.SIG_UNBLOCK, alarm)
-    timer = _signal.getitimer(_signal.ITIMER_REAL)
-    try:
-        # the timer rings again: its first signal may come just before flock blocks
-        _signal.setitimer(_signal.ITIMER_REAL, timeout, _RING_AGAIN)
-        fcntl.flock(fd, operation)
-        bell.rung = True
-        return True
-    except _Alarm:
-        return False
-    finally:
-        # from here on the bell is silent, and nothing may ring when the handler is no longer ours
-        _signal.setitimer(_signal.ITIMER_REAL, *timer)
-        if _signal.SIGALRM in mask:
-            _signal.pthread_sigmask(_signal.SIG_BLOCK, alarm)
-        _signal.signal(_signal.SIGALRM, handler)
+    from . import lockwait
+
+    return lockwait.wait(fd, operation, timeout)
 
 
 def acquire(directory: int, path: str, timeout: float, asked: float, create: bool) -> int | None:
@@ -103,7 +64,9 @@ def acquire(directory: int, path: str, timeout: float, asked: float, create: boo
                 raise IsADirectoryError(errno.EISDIR, posix.strerror(errno.EISDIR))
             operation = fcntl.LOCK_EX if create else fcntl.LOCK_SH
             if not flock(fd, operation, deadline - time.monotonic()):
-                holder = _holder(fd)
+                from . import lockwait
+
+                holder = lockwait.holder(fd)
                 raise LockTimeout(
                     TRY_AGAIN_LATER,
                     f"cannot lock {path}/{LOCK_NAME} within {asked:g} s: {holder or 'another process'} holds it",
@@ -122,29 +85,6 @@ def _is_still_there(fd: int, directory: int) -> bool:
         return paths.same_file(posix.stat(LOCK_NAME, dir_fd=directory), posix.fstat(fd))
     except FileNotFoundError:
         return False
-
-
-def _holder(fd: int) -> str:
-    """Name the process that holds the lock, if the kernel says so."""
-    found = posix.fstat(fd)
-    wanted = f"{posix.major(found.st_dev):02x}:{posix.minor(found.st_dev):02x}:{found.st_ino}"
-    try:
-        with open("/proc/locks", encoding="ascii", errors="replace") as lines:
-            for line in lines:
-                words = line.split()
-                if len(words) > 5 and words[1] == "FLOCK" and words[5] == wanted:
-                    return f"process {words[4]}{_command(words[4])}"
-    except OSError:
-        pass
-    return ""
-
-
-def _command(pid: str) -> str:
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
-            return f" ({comm.read().strip()})"
-    except OSError:
-        return ""
 
 
 def timeout_from_environment(value: str | None) -> float:

@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local import lock, newfile, transaction
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local import lockwait, newfile, transaction
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import Address, parse_address
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.foreign import foreign_contents
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.lock import LockTimeout, timeout_from_environment
@@ -440,14 +440,14 @@ class TestLock:
     def test_a_late_ring_of_the_timer_does_no_harm(self, net, monkeypatch):
         """The timer goes on ringing until it is disarmed; here it does so while we are at it."""
         process = self.holder(net / "lock", 60)
-        real = lock._signal.setitimer
+        real = lockwait._signal.setitimer
 
         def slow(which, seconds, interval=0.0):
             if not seconds:
                 time.sleep(0.2)
             return real(which, seconds, interval)
 
-        monkeypatch.setattr(lock._signal, "setitimer", slow)
+        monkeypatch.setattr(lockwait._signal, "setitimer", slow)
         try:
             with Store(str(net.parent), "net") as store, pytest.raises(LockTimeout), store.lock(0.1):
                 pass
