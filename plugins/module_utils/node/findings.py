@@ -364,6 +364,26 @@ REGISTRY = {
         "has the SELinux type {label}, its directory has {directory}: it was moved there from somewhere else",
         "run restorecon on it, or a confined runtime may not execute it",
     ),
+    "bin-embedded-python": (
+        "BIN009", "error", FAILS,
+        "is made to run with {python}, which does not: {reason}",
+        "run plugin_binaries again with the Python that the node has now",
+    ),
+    "bin-embedded-code": (
+        "BIN010", "error", FAILS,
+        "its code is not in {code}, where it looks for it",
+        "run plugin_binaries again; something removed the directory, or moved the bin directory",
+    ),
+    "bin-embedded-stale": (
+        "BIN011", "warning", CARRIES_ON,
+        "its byte code is not of {python}, which is {version} now, so that every call compiles the code anew",
+        "run plugin_binaries again; until then calls take several times as long",
+    ),
+    "bin-dir-unreadable": (
+        "BIN012", "error", FAILS,
+        "the directory cannot be read: {reason}",
+        "make it a directory with mode 0755, or run the task as root",
+    ),
     "ipam-gateway-outside": (
         "IPAM001", "warning", CARRIES_ON,
         "the gateway {gateway} lies outside the subnet {subnet}",
@@ -516,6 +536,21 @@ REGISTRY = {
         "{count} sticky address(es) whose present holder is not alive: {names}",
         "the pod that they are reserved for cannot start until the holder file goes; "
         "release what that container holds once it is known to be dead",
+    ),
+    "multus-kubeconfig-unreadable": (
+        "MULTUS001", "warning", UNAFFECTED,
+        "cannot be read: {reason}",
+        "run the task as root",
+    ),
+    "multus-token-expired": (
+        "MULTUS002", "error", FAILS,
+        "its token expired {seconds} seconds ago, so Multus cannot ask for a pod any more",
+        "see why its daemon or entrypoint did not write a new one, and restart it",
+    ),
+    "multus-token-expires": (
+        "MULTUS003", "warning", CARRIES_ON,
+        "its token expires in {seconds} seconds",
+        "see that its daemon or entrypoint writes a new one in time",
     ),
     "node-module-missing": (
         "NODE001", "error", FAILS,
