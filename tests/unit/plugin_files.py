@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import io
 import os
+import resource
+import signal
 import stat
 import struct
 import tarfile
 import zipfile
+
+from ansible_collections.nodenet.cni.plugins.module_utils.node import binaries, put_back
 
 # architecture: (e_machine, bits, byte order)
 MACHINES = {
@@ -161,3 +166,60 @@ class Events:
 
     def close(self):
         os.close(self._fd)
+
+
+class Node:
+    """A bin directory and a state directory to work on."""
+
+    def __init__(self, tmp_path):
+        self.top = tmp_path / "node"
+        self.top.mkdir()
+        self.bin = self.top / "bin"
+        self.state = self.top / "state"
+        self.out = tmp_path
+
+    def install(self, src=None, **options):
+        return binaries.install(str(self.bin), str(self.state), src, **options)
+
+    def remove(self, **options):
+        return binaries.remove(str(self.bin), str(self.state), **options)
+
+    def put_back(self, **options):
+        return put_back.put_back(str(self.bin), str(self.state), **options)
+
+    def archive(self, members, name="cni.tgz"):
+        members = {path: elf(label) for path, label in members.items()}
+        return tar(self.out / name, members)
+
+    def put(self, name, label):
+        return write(self.bin / name, elf(label))
+
+    def labels(self):
+        """{name: the label inside} of the plain files."""
+        names = [name for name in os.listdir(str(self.bin)) if (self.bin / name).is_file()]
+        return {name: label_of(self.bin / name) for name in names}
+
+    def tree(self):
+        return tree(self.top)
+
+
+def label_of(path):
+    content = path.read_bytes()
+    return content[120:].split(b"\0")[0].decode() if len(content) > 120 else content.decode()
+
+
+def actions(result):
+    return {plugin["name"]: plugin["action"] for plugin in result["plugins"]}
+
+
+@contextlib.contextmanager
+def small_files(size):
+    """Let no file grow beyond *size* bytes: what a full disk does, to one process."""
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)

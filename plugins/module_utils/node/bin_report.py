@@ -49,7 +49,7 @@ class Report:
         return entry(self._bin_dir, name, action, digest, embedded, drift, answer)
 
     def _can_be_asked(self, name: str, action: str) -> bool:
-        if action == REMOVED:
+        if action == REMOVED or (action == KEPT and not os.path.isfile(os.path.join(self._bin_dir, name))):
             return False
         if self._absent and action not in (UNCHANGED, KEPT):
             return False

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import tarfile
+import tracemalloc
 
 import pytest
 
@@ -188,3 +190,64 @@ def test_directory_with_a_link_elsewhere(tmp_path, target, message):
     with pytest.raises(NodenetError, match="^Cannot take plugins from .*/cni: " + message):
         read(tmp_path / "cni")
     assert read(tmp_path / "cni", frozenset(["bridge"])) == {"bridge": b"b"}
+
+
+class Endless:
+    """So many zero bytes, which compress to next to nothing."""
+
+    def __init__(self, size):
+        self._left = size
+
+    def read(self, size):
+        data = bytes(min(size, self._left))
+        self._left -= len(data)
+        return data
+
+
+def bomb(path, kind, behind=0):
+    """A small archive with a header for gigabytes: of one that names a member, or of nothing, behind the end."""
+    with tarfile.open(str(path), "w:" + kind) as archive_file:
+        if behind:
+            archive_file.addfile(tarfile.TarInfo("bridge"))
+        else:
+            member = tarfile.TarInfo("././@PaxHeader")
+            member.type, member.size = tarfile.XHDTYPE, 64 << 20
+            archive_file.fileobj.write(member.tobuf(tarfile.USTAR_FORMAT))
+            shutil.copyfileobj(Endless(64 << 20), archive_file.fileobj)
+        if behind:
+            archive_file.fileobj.write(bytes(1024))
+            shutil.copyfileobj(Endless(behind), archive_file.fileobj)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz"])
+@pytest.mark.parametrize("behind", [0, 64 << 20])
+def test_small_archive_that_swells_is_refused(tmp_path, kind, behind):
+    path = bomb(tmp_path / "bomb", kind, behind)
+    assert path.stat().st_size < 200000
+    tracemalloc.start()
+    try:
+        with pytest.raises(NodenetError, match="^Cannot take plugins from .*/bomb: it holds far more than plugins$"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 48 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_large_member_is_no_bomb(tmp_path):
+    path = plugin_files.tar(tmp_path / "cni.tgz", {"a": bytes(40 << 20), "b": bytes(20 << 20)})
+    assert {name: len(content) for name, content in read(path).items()} == {"a": 40 << 20, "b": 20 << 20}
+    assert list(read(path, frozenset(["b"]))) == ["b"]
+
+
+def test_zip_member_that_is_larger_than_it_says(tmp_path):
+    path = plugin_files.zip_file(tmp_path / "cni.zip", {"bridge": bytes(1 << 20)})
+    with open(path, "r+b") as stream:
+        content = stream.read()
+        for signature, offset in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
+            at = content.index(signature) + offset
+            content = content[:at] + (1000).to_bytes(4, "little") + content[at + 4 :]
+        stream.seek(0)
+        stream.write(content)
+    with pytest.raises(NodenetError, match="^Cannot read archive .*: it is damaged or incomplete"):
+        read(path)

@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
 import os
-import resource
-import signal
 import stat
 import subprocess
 import sys
@@ -31,6 +28,7 @@ from ansible_collections.nodenet.cni.plugins.module_utils.node import (
     supply,
 )
 from ansible_collections.nodenet.cni.tests.unit import plugin_files
+from ansible_collections.nodenet.cni.tests.unit.plugin_files import Node, actions, small_files
 
 CASES = Path(__file__).resolve().parents[4] / "cases"
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="not run: needs root")
@@ -38,60 +36,6 @@ ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="not run: needs root")
 
 def case(name):
     return json.loads((CASES / f"install-{name}.json").read_text())
-
-
-class Node:
-    """A bin directory and a state directory to work on."""
-
-    def __init__(self, tmp_path):
-        self.top = tmp_path / "node"
-        self.top.mkdir()
-        self.bin = self.top / "bin"
-        self.state = self.top / "state"
-        self.out = tmp_path
-
-    def install(self, src=None, **options):
-        return binaries.install(str(self.bin), str(self.state), src, **options)
-
-    def remove(self, **options):
-        return binaries.remove(str(self.bin), str(self.state), **options)
-
-    def archive(self, members, name="cni.tgz"):
-        members = {path: plugin_files.elf(label) for path, label in members.items()}
-        return plugin_files.tar(self.out / name, members)
-
-    def put(self, name, label):
-        return plugin_files.write(self.bin / name, plugin_files.elf(label))
-
-    def labels(self):
-        """{name: the label inside} of the plain files."""
-        names = [name for name in os.listdir(str(self.bin)) if (self.bin / name).is_file()]
-        return {name: label_of(self.bin / name) for name in names}
-
-    def tree(self):
-        return plugin_files.tree(self.top)
-
-
-def label_of(path):
-    content = path.read_bytes()
-    return content[120:].split(b"\0")[0].decode() if len(content) > 120 else content.decode()
-
-
-def actions(result):
-    return {plugin["name"]: plugin["action"] for plugin in result["plugins"]}
-
-
-@contextlib.contextmanager
-def small_files(size):
-    """Let no file grow beyond *size* bytes: what a full disk does, to one process."""
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.fixture
@@ -887,3 +831,115 @@ def test_record_of_a_newer_release_is_refused(node):
     (node.state / "plugin_binaries.json").write_text('{"version": 2, "bin_dirs": {}}')
     with pytest.raises(NodenetError, match="it has version 2, this release knows 1"):
         node.remove()
+
+
+# What an older version of the source brought
+
+
+def test_plugins_that_the_new_version_lacks_go(node):
+    node.install(node.archive({"bridge": "1", "sbr": "1", "tap": "1", "vrf": "1", "dhcp": "1"}, "cni-v1.0.0.tgz"))
+    node.install(node.archive({"flannel": "1"}, "flannel-v1.0.0.tgz"))
+    node.put("calico", "1")
+    node.put("tap", "mine")
+    os.unlink(str(node.bin / "dhcp"))
+    new = node.archive({"bridge": "2"}, "cni-v2.0.0.tgz")
+    before = node.tree()
+    predicted = node.install(new, required=["vrf"], check_mode=True)
+    assert node.tree() == before
+    result = node.install(new, required=["vrf"])
+    assert actions(result) == {"bridge": "replaced", "sbr": "removed", "tap": "kept", "vrf": "kept"}
+    assert (actions(predicted), predicted["diff"]) == (actions(result), result["diff"])
+    assert (result["removed"], result["diff"]["before"]["sbr"]["mode"]) == (["sbr"], "0755")
+    assert [(one["code"], os.path.basename(one["where"])) for one in result["findings"] if one["code"] == "BIN006"] == [
+        ("BIN006", "tap")
+    ]
+    assert node.labels() == {"bridge": "2", "calico": "1", "flannel": "1", "tap": "mine", "vrf": "1"}
+    assert node.install(new, required=["vrf"])["changed"] is False
+    assert node.install(new)["removed"] == ["vrf"]
+    assert node.remove()["removed"] == ["bridge", "flannel"]
+
+
+@pytest.mark.parametrize("kind", ["archive", "directory"])
+def test_plugins_that_are_only_not_included_stay(node, kind):
+    def source(members, version):
+        if kind == "archive":
+            return node.archive(members, f"cni-{version}.tgz")
+        for name, label in members.items():
+            plugin_files.write(node.out / version / name, plugin_files.elf(label))
+        return str(node.out / version)
+
+    node.install(source({"bridge": "1", "ptp": "1", "sbr": "1"}, "v1.0.0"))
+    new = source({"bridge": "2", "ptp": "2"}, "v2.0.0")
+    assert node.install(new, include=["bridge"])["removed"] == ["sbr"]
+    assert node.labels() == {"bridge": "2", "ptp": "1"}
+
+
+def test_plugin_that_somebody_else_put_in_place_of_ours_is_theirs(node):
+    node.install(node.archive({"bridge": "1"}, "cni-v1.0.0.tgz"))
+    node.put("bridge", "2")
+    new = node.archive({"bridge": "2"}, "cni-v2.0.0.tgz")
+    (first,), (second,) = node.install(new)["plugins"], node.install(new)["plugins"]
+    assert (first["action"], first["drift"]) == ("unchanged", True)
+    assert (second["action"], second["drift"]) == ("unchanged", False)
+    assert node.remove()["removed"] == []
+
+
+# Digests of plugins
+
+
+def digest(label):
+    return "sha256:" + hashlib.sha256(plugin_files.elf(label)).hexdigest()
+
+
+def test_file_checksums(node):
+    src = node.archive({"bridge": "1", "ptp": "1", "tap": "1"})
+    node.put("flannel", "1")
+    before = node.tree()
+    good = {"bridge": digest("1"), "tap": digest("2"), "flannel": digest("1").upper().replace("SHA", "sha")}
+    options = {"include": ["bridge", "ptp"], "required": ["flannel"]}
+    for name, message in {
+        "bridge": f"Cannot install bridge from {src}: its sha256 is {digest('1')[7:]}, file_checksums demands ",
+        "flannel": f"Cannot accept flannel in {node.bin}: its sha256 is {digest('1')[7:]}, file_checksums demands ",
+        "birdge": f"Cannot verify birdge with file_checksums: it is not in {src} and not required",
+        "../sh": "Cannot use '../sh' in file_checksums: a plugin is named by letters",
+    }.items():
+        with pytest.raises(NodenetError) as caught:
+            node.install(src, file_checksums=dict(good, **{name: digest("2")}), **options)
+        assert str(caught.value).startswith(message)
+        assert node.tree() == before
+    for wrong in ("sha256:12", "sha512:" + "0" * 128, "md5:1", 5, "sha256:/sums"):
+        with pytest.raises(
+            NodenetError, match="^Cannot use checksum .* for bridge: in file_checksums it must be sha"
+        ):
+            node.install(src, file_checksums={"bridge": wrong}, **options)
+    # tap differs, but is not installed
+    assert node.install(src, file_checksums=good, **options)["changed"] is True
+    assert node.install(src, file_checksums=good, **options)["changed"] is False
+    with pytest.raises(NodenetError, match="^Cannot install bridge from .*: its sha256 is "):
+        node.install(src, file_checksums={"bridge": digest("2")}, **options)
+
+
+def test_file_checksums_of_a_directory_and_of_a_required_link(node):
+    plugin_files.write(node.out / "src" / "bridge", plugin_files.elf("1"))
+    plugin_files.write(node.out / "src" / "ptp", plugin_files.elf("1"))
+    options = {"include": ["bridge"], "required": ["tap"]}
+    node.bin.mkdir()
+    (node.bin / "tap").symlink_to(node.out / "src" / "ptp")
+    checksums = {"bridge": digest("1"), "ptp": digest("9"), "tap": digest("1")}
+    assert node.install(str(node.out / "src"), file_checksums=checksums, **options)["changed"] is True
+    with pytest.raises(NodenetError, match="^Cannot accept tap in "):
+        node.install(str(node.out / "src"), file_checksums=dict(checksums, tap=digest("2")), **options)
+
+
+# Archives by architecture
+
+
+def test_architecture_in_the_name(node):
+    src = node.archive({"bridge": "1"}, f"cni-{plugin_files.HERE}.tgz")
+    checksum = hashlib.sha256(Path(src).read_bytes()).hexdigest()
+    (node.out / f"{plugin_files.HERE}.sha256").write_text(checksum + "\n")
+    named = str(node.out / "cni-{arch}.tgz")
+    assert node.install(named, checksum=f"sha256:{node.out}/{{arch}}.sha256")["changed"] is True
+    assert node.remove(src=named)["removed"] == ["bridge"]
+    with pytest.raises(NodenetError, match=f"^Cannot read {node.out}/other-{plugin_files.HERE}.tgz on this node"):
+        node.install(str(node.out / "other-{arch}.tgz"))

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
 from ansible_collections.nodenet.cni.plugins.module_utils.node import elf
 from ansible_collections.nodenet.cni.tests.unit import plugin_files
 
@@ -18,6 +19,21 @@ def scanned(content, step=1 << 20):
     for start in range(0, len(content), step):
         scan.feed(content[start : start + step])
     return scan
+
+
+def test_case_arch_alias(case):
+    data = case("install-arch-alias")
+    assert set(data["input"]["machines"]) == set(data["check"]["map"])
+    for machine, architecture in data["check"]["map"].items():
+        if architecture:
+            assert elf.published_architecture(machine) == architecture
+            continue
+        with pytest.raises(NodenetError) as caught:
+            elf.published_architecture(machine)
+        assert str(caught.value) == (
+            f"Cannot choose the archive for a node whose machine is {machine!r}: the architectures that it may stand "
+            "for are amd64, arm, arm64, ppc64le, riscv64, s390x; give the whole name of the archive instead of {arch}"
+        )
 
 
 def test_node_runs_what_its_interpreter_is():
