@@ -654,62 +654,62 @@ REGISTRY = {
         "cannot be read: {reason}",
         "run the task as root",
     ),
-    "probe-plugin-failed": (
+    "node-probe-plugin-failed": (
         "NODE021", "error", FAILS,
         "plugin {plugin} failed at {command}: {reason}",
         "every new pod of this network meets the same; the reason is the plugin's own",
     ),
-    "probe-plugin-hangs": (
+    "node-probe-plugin-hangs": (
         "NODE022", "error", FAILS,
-        "plugin {plugin} gave no answer to {command} within {seconds:g} s",
+        "plugin {plugin} gave no answer to {command} within {seconds} s",
         "every new pod of this network waits for it; see what the plugin waits for, or allow more time",
     ),
-    "probe-no-address": (
+    "node-probe-no-address": (
         "NODE023", "warning", CARRIES_ON,
         "the result of ADD names no address",
         "give the first plugin an ipam, unless this network is meant to have none",
     ),
-    "probe-interface-wrong": (
+    "node-probe-interface-wrong": (
         "NODE024", "error", CARRIES_ON,
         "the result names interface {interface}, which {state}",
         "the plugin says what is not so; look at its log and at what else changes interfaces on this node",
     ),
-    "probe-address-wrong": (
+    "node-probe-address-wrong": (
         "NODE025", "error", CARRIES_ON,
         "the result names address {address} on {interface}, which has {found}",
         "the plugin says what is not so; look at its log and at what else changes addresses on this node",
     ),
-    "probe-address-duplicate": (
+    "node-probe-address-duplicate": (
         "NODE026", "error", CARRIES_ON,
         "another machine has address {address} already",
         "take it out of this network's ranges, or reserve it there",
     ),
-    "probe-route-missing": (
+    "node-probe-route-missing": (
         "NODE027", "error", CARRIES_ON,
         "the result names a route to {route}, which is not there",
         "look at the routes of the ipam and at what else changes routes on this node",
     ),
-    "probe-gateway-silent": (
+    "node-probe-gateway-silent": (
         "NODE028", "error", CARRIES_ON,
         "gateway {gateway} answers neither an echo request nor the question for its hardware address",
         "pods reach nothing beyond their network; bring the gateway up, or name the right one",
     ),
-    "probe-unchecked": (
+    "node-probe-unchecked": (
         "NODE029", "info", UNAFFECTED,
         "{what} was not checked: {reason}",
         "nothing, if that is as it should be",
     ),
-    "probe-left-behind": (
+    "node-probe-left-behind": (
         "NODE030", "error", CARRIES_ON,
         "what the plugins made is not gone after DEL: {what}",
         "each pod leaves the same behind; see which plugin keeps it",
     ),
-    "probe-leftover-kept": (
+    "node-probe-leftover-kept": (
         "NODE031", "warning", CARRIES_ON,
         "the earlier probe {id} cannot be taken down: {reason}",
         "repair what the reason names; the next probe tries it again",
     ),
-    "probe-shared": (
+    "node-probe-shared": (
         "NODE032", "info", UNAFFECTED,
         "was not probed: {reason}",
         "set allow_shared if a probe may take an address of that segment for a moment",
