@@ -201,6 +201,24 @@ networks:
             - With O(live), whether the holder is alive. Null if that is not known, and for static reservations.
           type: bool
           sample: true
+        holder:
+          description:
+            - The container that has this static address at present. Only there when one has, in a network with
+              C(stickyStatic).
+          type: dict
+          contains:
+            container_id:
+              description: Id of the container.
+              type: str
+              sample: 315bbe38938f72661913b5ed4c645249fdb913219e9898d43a39ccb85abfe0f4
+            ifname:
+              description: Name of its interface.
+              type: str
+              sample: eth0
+            alive:
+              description: With O(live), whether it is alive. Null if that is not known.
+              type: bool
+              sample: true
     foreign:
       description: Names in the directory that are not of the plugin. A directory has a slash at its end.
       type: list

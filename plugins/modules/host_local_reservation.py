@@ -120,7 +120,7 @@ options:
     type: str
   on_conflict:
     description:
-      - What to do when a listed address is held by somebody else.
+      - What to do when a listed address is held by somebody else, or a container has an address that is to be released.
     type: str
     choices:
       fail: Fail and name the holder.
@@ -141,6 +141,10 @@ notes:
   - An address that is held under an odd spelling, such as C(2001:DB8::5), is taken for nobody but this module. Its file
     is replaced by one with the canonical name, and RV(moved) says so.
   - An empty address file that is older than 60 seconds was left by a crash and is replaced when its address is wanted.
+  - In a network with C(stickyStatic), an owner C(<namespace>.<pod>) stands for a pod, which gets the owner's addresses.
+    While a container has such an address, its reservation is neither released nor moved - that is a conflict as well.
+    An entry with the O(reservations[].container_id) of that container and O(reservations[].state=absent) makes it free
+    for the next container of the pod.
 seealso:
   - module: nodenet.cni.host_local_info
   - module: nodenet.cni.host_local_gc
@@ -289,7 +293,8 @@ moved:
       sample: 192.0.2.60
 conflicts:
   description:
-    - Listed addresses that somebody else holds. Without O(on_conflict=keep) the task fails and returns them too.
+    - Listed addresses that somebody else holds, and sticky addresses that were to be released although a container has
+      them. Without O(on_conflict=keep) the task fails and returns them too.
   returned: success, or failure because of them
   type: list
   elements: dict
@@ -299,7 +304,7 @@ conflicts:
       type: str
       sample: 192.0.2.50
     wanted_by:
-      description: Owner or container id that wants it.
+      description: Owner or container id that wants it, or whose reservation was to go.
       type: str
       sample: vip-web
     held_by:

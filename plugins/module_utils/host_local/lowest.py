@@ -46,6 +46,7 @@ def take_lowest_free(
             blocked.add(one.address)
     # other things than reservations may stand in the way: a directory, an unreadable file
     in_the_way = snapshot.names.difference(snapshot.files)
+    in_the_way.update(str(one.address) for one in snapshot.holding if not snapshot.is_reclaimable(one.name))
     cursors = [_ascending(one) for one in sets]
     for entry in asking:
         for index in _missing(entry, sets):

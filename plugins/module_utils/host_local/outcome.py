@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from .layout import HOLDER_SUFFIX
 from .rows import row, set_index
 
 TYPE_CHECKING = False
@@ -70,4 +71,6 @@ def _in_order(rows: list[tuple[Address, dict[str, Any]]]) -> list[dict[str, Any]
 
 def _shown(one: Reservation, address: str, sets: Sequence[RangeSet], now: float) -> dict[str, Any]:
     age = max(int(now - one.mtime), 0)
+    if address.endswith(HOLDER_SUFFIX):
+        address = str(one.address)
     return row(address, one.container_id, one.ifname, set_index(sets, one.address), age)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterable, Mapping, Sequence
 
     from .addresses import Address
+    from .holders import Holders
     from .live import LiveAttachments
     from .ranges import RangeSet
     from .snapshot import Snapshot
@@ -78,7 +79,8 @@ class Report:
         entries = self._read(snapshot.files)
         self._taken = {key for key, _name, _row in entries}
         self.reservations = [one for _key, _name, one in entries]
-        self.foreign = _foreign(snapshot, self._no_addresses)
+        self._holders = self._read_holders(snapshot, live) if snapshot.holders else None
+        self.foreign = _foreign(snapshot, self._no_addresses, self._holders.names if self._holders else ())
         self._place(entries, sets)
         if live is not None:
             self._judge(live)
@@ -86,6 +88,8 @@ class Report:
         self._note("ipam-unreadable-file", sorted(snapshot.unreadable))
         self._note("ipam-foreign-entry", self.foreign)
         self._blocked = _other_entries(snapshot) - self._taken
+        if self._holders:
+            self._blocked.update(_key(address) for address in self._holders.alone)
         self.range_sets = [
             self._range_set(index, one, last_reserved[index] if index < len(last_reserved) else "", live is not None)
             for index, one in enumerate(sets)
@@ -99,8 +103,11 @@ class Report:
 
         :param contents: what `foreign.foreign_contents` yields
         """
-        owned = {content for content, _mtime in snapshot.files.values() if content}
-        copies = [printable(name) for name, content in contents if content in owned]
+        owned = {content for content, _mtime in snapshot.files.values()}
+        holding = self._holders.names if self._holders else set()
+        owned.update(snapshot.holders[name][0] for name in holding)
+        owned.discard(b"")
+        copies = [printable(name) for name, content in contents if content in owned and name not in holding]
         if copies:
             self._fact("ipam-foreign-copy", count=len(copies), names=short_list(copies))
 
@@ -140,6 +147,14 @@ class Report:
             for names in self._names.values():
                 names.sort(key=order.__getitem__)
         return entries
+
+    def _read_holders(self, snapshot: Snapshot, live: LiveAttachments | None) -> Holders:
+        from .holders import Holders
+
+        holders = Holders(snapshot, self.reservations, live, YOUNG)
+        for kind, names in holders.odd.items():
+            self._note(kind, names)
+        return holders
 
     def _odd_content(self, name: str, content: bytes) -> tuple[str, str]:
         one = Reservation(_NOWHERE, name, content, 0.0)
@@ -267,9 +282,10 @@ def _is_in(text: str, one_set: RangeSet) -> bool:
         return False
 
 
-def _foreign(snapshot: Snapshot, no_addresses: Sequence[str]) -> list[str]:
+def _foreign(snapshot: Snapshot, no_addresses: Sequence[str], holding: Iterable[str]) -> list[str]:
     """Return the names that are none of the plugin's, a directory with a slash at its end."""
     names = (snapshot.names - snapshot.files.keys() - snapshot.unreadable.keys()).union(no_addresses)
+    names.difference_update(holding)
     return sorted(
         printable(name) + "/" if name in snapshot.directories else printable(name)
         for name in names

@@ -96,9 +96,14 @@ def make_plan(
     entries = [Entry(wanted) for wanted in batch]
     gateways = {gateway for one in sets for gateway in one.gateways}
     purged = _assign_held(snapshot, entries, purge)
+    if snapshot.holders:
+        from . import inuse
+
+        inuse.assign_holders(snapshot, entries)
     for entry in entries:
         _choose(entry, sets, gateways, place)
-    conflicts = _find_conflicts(snapshot, entries, purged, keep_conflicts)
+    conflicts = inuse.protect(snapshot, entries, purged, place, keep_conflicts) if snapshot.holders else []
+    conflicts += _find_conflicts(snapshot, entries, purged, keep_conflicts)
     if conflicts and not keep_conflicts:
         from .conflicts import refusal
 

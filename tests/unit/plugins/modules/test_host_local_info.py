@@ -61,6 +61,26 @@ def by_code(result):
     return {one["code"]: one for one in result["findings"]}
 
 
+def test_the_holder_of_a_sticky_address(run_module, node):
+    node.define("lan", "192.0.2.0/29", kind="macvlan")
+    node.fill(
+        {
+            "lan/192.0.2.2": {"content": "static.shop.db-0\r\neth0", "age_s": 500},
+            "lan/192.0.2.2.holder": {"content": "a" * 64 + "\r\neth0", "age_s": 500},
+            "lan/192.0.2.3.holder": {"content": "def\r\neth0", "age_s": 500},
+        }
+    )
+    result = run_module(NAME, node.options(live={"attachments": [{"container_id": "b" * 64}]}))
+    (network,) = result["networks"]
+    assert [one["holder"] for one in network["reservations"]] == [
+        {"container_id": "a" * 64, "ifname": "eth0", "alive": False}
+    ]
+    assert network["foreign"] == []
+    assert set(by_code(result)) == {"IPAM031", "IPAM032"}
+    assert "192.0.2.3.holder" in by_code(result)["IPAM031"]["text"]
+    assert "192.0.2.2.holder" in by_code(result)["IPAM032"]["text"]
+
+
 def test_report(run_module, node, tree, tmp_path):
     node.define("lan", "192.0.2.0/29", kind="macvlan")
     node.fill(

@@ -198,6 +198,26 @@ def test_flannel(run_module, node, tmp_path):
     assert [one["address"] for one in run_module(NAME, options)["added"]] == ["10.244.1.2"]
 
 
+def test_a_sticky_address_in_use_stays(run_module, node, fill):
+    fill(node.directory, {"192.0.2.5": {"content": "static.shop.db-0\r\neth0"}})
+    fill(node.directory, {"192.0.2.5.holder": {"content": "abc\r\neth0"}})
+    release = {"owner": "shop.db-0", "state": "absent"}
+    for check in (True, False):
+        result = run_module(NAME, node.options(release), check=check)
+        assert result["failed"]
+        assert "192.0.2.5 of shop.db-0" in result["msg"]
+        assert "in use by container abc interface eth0" in result["msg"]
+        assert result["conflicts"] == [{"address": "192.0.2.5", "wanted_by": "shop.db-0", "held_by": "abc"}]
+    result = run_module(NAME, node.options(release, on_conflict="keep"))
+    assert not result["changed"]
+    assert len(result["conflicts"]) == 1
+    result = run_module(NAME, node.options({"container_id": "abc", "state": "absent"}))
+    assert [(one["address"], one["container_id"]) for one in result["removed"]] == [("192.0.2.5", "abc")]
+    assert "192.0.2.5.holder" not in node.files()
+    assert run_module(NAME, node.options(release))["changed"]
+    assert node.files() == ["lock"]
+
+
 def test_an_odd_name_is_put_right(run_module, node, fill):
     fill(node.data, {"lan/::ffff:192.0.2.50": {"content": "static.a\r\neth0"}})
     options = node.options({"owner": "a", "addresses": ["192.0.2.50"]})
