@@ -554,27 +554,27 @@ REGISTRY = {
     ),
     "node-module-missing": (
         "NODE001", "error", FAILS,
-        "has no module {module}, which {needed_by} needs",
+        "has no module {module}, needed by {needed_by}",
         "install the package with the kernel's further modules, or run another kernel",
     ),
     "node-module-not-loaded": (
         "NODE002", "warning", CARRIES_ON,
-        "its module {module}, which {needed_by} needs, is not loaded",
+        "its module {module}, needed by {needed_by}, is not loaded",
         "run node_prerequisites; a kernel that may load modules by itself often does it on the first use",
     ),
     "node-module-unknown": (
         "NODE003", "info", CARRIES_ON,
-        "nothing here tells whether it has module {module}, which {needed_by} needs",
+        "nothing here tells whether it has module {module}, needed by {needed_by}",
         "look from outside of the container; here /lib/modules and the kernel's configuration are missing",
     ),
     "node-sysctl-wrong": (
         "NODE004", "warning", CARRIES_ON,
-        "is {value}, and {needed_by} needs {wanted}",
+        "is {value}, and has to be {wanted} for {needed_by}",
         "run node_prerequisites, or set it; packets of pods are dropped without a word",
     ),
     "node-sysctl-missing": (
         "NODE005", "error", CARRIES_ON,
-        "the running kernel has no such setting, which {needed_by} needs",
+        "the running kernel has no such setting, needed by {needed_by}",
         "load the module that brings it (br_netfilter for net.bridge), or switch IPv6 on",
     ),
     "node-sysctl-overridden": (
@@ -589,7 +589,7 @@ REGISTRY = {
     ),
     "node-sysctl-not-kept": (
         "NODE008", "info", CARRIES_ON,
-        "is {wanted} as {needed_by} needs it, but no file sets it at boot",
+        "is {wanted}, as needed by {needed_by}, but no file sets it at boot",
         "run node_prerequisites; some plugins set it again with the next pod, others do not",
     ),
     "node-nm-manages": (

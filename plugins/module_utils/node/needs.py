@@ -96,8 +96,9 @@ class Needs:
                     inner = listed if isinstance(listed, list) else [delegate]
                     self.add_config(text_of(gojson.field(delegate, "name")) or network, inner)
                 continue
-            self._add_type(kind, families, f"{kind} of {network}" if network else kind, _is_gateway(plugin, kind))
-            self._add_names(plugin, kind)
+            needed_by = f"{kind} of {network}" if network else kind
+            self._add_type(kind, families, needed_by, _is_gateway(plugin, kind))
+            self._add_names(plugin, kind, needed_by)
             if kind == "ptp":
                 self.subnets += [one for one in given if "/" in one and one not in self.subnets]
 
@@ -140,18 +141,18 @@ class Needs:
             for family in families:
                 self.add_sysctl(BRIDGE_CALL[family], "1", needed_by)
 
-    def _add_names(self, plugin: Any, kind: str) -> None:
+    def _add_names(self, plugin: Any, kind: str, needed_by: str) -> None:
         if kind in BRIDGED:
             owner = gojson.field(plugin, "delegate") if kind == "flannel" else plugin
             name = text_of(gojson.field(owner, "bridge")) or DEFAULT_BRIDGE
             vlan = str(gojson.field(owner, "vlan") or 0)
             self._add_bridge(name)
             if vlan != "0" and _is_gateway(plugin, kind):
-                self.add_module("8021q", f"bridge {name}")
+                self.add_module("8021q", needed_by)
                 self._add_bridge(f"{name}.{vlan}")
         if gojson.field(plugin, "ipMasq") is True:
             for module in ("nf_conntrack", "nf_nat"):
-                self.add_module(module, kind)
+                self.add_module(module, needed_by)
         device = text_of(gojson.field(plugin, "device"))
         if kind == "host-device" and device and device not in self.interfaces:
             self.interfaces.append(device)

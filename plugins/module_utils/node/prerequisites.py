@@ -234,14 +234,14 @@ def _plan_modules(plan: Plan, needs: Needs, places: survey.Places, apply: bool) 
             continue
         if row["state"] == kernel.ABSENT:
             raise NodenetError(
-                f"Cannot load kernel module {row['name']} on this node, which {users} needs: kernel "
+                f"Cannot load kernel module {row['name']} on this node, needed by {users}: kernel "
                 f"{places.kernel.release} has no such module; install the package with its further modules, or another "
                 "kernel",
                 module=row["name"],
             )
         if row["action"] == "loaded" and not places.kernel.modprobe():
             raise NodenetError(
-                f"Cannot load kernel module {row['name']} on this node, which {users} needs: there is no modprobe; "
+                f"Cannot load kernel module {row['name']} on this node, needed by {users}: there is no modprobe; "
                 "install kmod, or load the module from outside of the container",
                 module=row["name"],
             )
@@ -276,7 +276,7 @@ def _plan_sysctls(plan: Plan, needs: Needs, places: survey.Places, apply: bool) 
             reason = places.live.refusal(key)
         if reason:
             raise NodenetError(
-                f"Cannot set {row['name']} to {value} on this node, which {', '.join(users)} needs: {reason}",
+                f"Cannot set {row['name']} to {value} on this node, needed by {', '.join(users)}: {reason}",
                 sysctl=row["name"],
             )
 
