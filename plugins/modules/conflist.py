@@ -94,10 +94,28 @@ options:
     description:
       - Name of the network that a new pod has to get, from containerd and from CRI-O, when the task is done.
       - If it would be another one, the task fails and nothing is written.
+      - Without this option a pod has to get the network that it gets before the task. Where there was none, any will
+        do, and a network that the task removes may be the last one.
     type: str
+  containerd_config:
+    description:
+      - containerd's configuration, of which C(conf_dir) and C(max_conf_num) count. The defaults do if the file does not
+        exist or the option is empty.
+      - When it cannot be read or is not understood, what containerd uses is unknown, and a task with
+        O(expect_effective) fails.
+    type: path
+    default: /etc/containerd/config.toml
+  crio_config:
+    description:
+      - CRI-O's configuration, of which C(network_dir) and C(cni_default_network) count, and the files in the directory
+        of the same name that ends in C(.d). The defaults do if there is none or the option is empty.
+      - When one of them cannot be read or is not understood, what CRI-O uses is unknown, and a task with
+        O(expect_effective) fails.
+    type: path
+    default: /etc/crio/crio.conf
   crio_default_network:
     description:
-      - The value of C(cni_default_network) in CRI-O's configuration, if it is set there.
+      - The value of C(cni_default_network), in place of the one in O(crio_config).
     type: str
   backup_dir:
     description:
@@ -115,7 +133,8 @@ seealso:
 notes:
   - Findings of severity C(error) and C(warning) are shown as warnings too.
   - Plugins are looked up in O(bin_dir) only if that directory exists. A missing one is a finding and no error,
-    because other tools may install it later.
+    because other tools may install it later. Those that are there are run with C(VERSION), to see whether they speak
+    the network's version.
 """
 
 EXAMPLES = r"""
@@ -228,9 +247,13 @@ effective:
           type: dict
           contains:
             network:
-              description: Name of the network; null if there is none.
+              description: Name of the network; null if there is none, or if nobody can tell.
               type: str
               sample: podnet
+            known:
+              description: Whether one can tell, that is, whether the runtime's configuration was understood.
+              type: bool
+              sample: true
             file:
               description: Name of the file that defines it; null if there is none.
               type: str
@@ -244,9 +267,13 @@ effective:
           type: dict
           contains:
             network:
-              description: Name of the network; null if there is none.
+              description: Name of the network; null if there is none, or if nobody can tell.
               type: str
               sample: podnet
+            known:
+              description: Whether one can tell, that is, whether the runtime's configuration was understood.
+              type: bool
+              sample: true
             file:
               description: Name of the file that defines it; null if there is none.
               type: str
@@ -264,9 +291,13 @@ effective:
           type: dict
           contains:
             network:
-              description: Name of the network; null if there is none.
+              description: Name of the network; null if there is none, or if nobody can tell.
               type: str
               sample: podnet
+            known:
+              description: Whether one can tell, that is, whether the runtime's configuration was understood.
+              type: bool
+              sample: true
             file:
               description: Name of the file that defines it; null if there is none.
               type: str
@@ -280,9 +311,13 @@ effective:
           type: dict
           contains:
             network:
-              description: Name of the network; null if there is none.
+              description: Name of the network; null if there is none, or if nobody can tell.
               type: str
               sample: podnet
+            known:
+              description: Whether one can tell, that is, whether the runtime's configuration was understood.
+              type: bool
+              sample: true
             file:
               description: Name of the file that defines it; null if there is none.
               type: str
@@ -333,7 +368,7 @@ backups:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
-from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists
+from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists, effective
 
 
 def argument_spec() -> dict[str, object]:
@@ -353,6 +388,8 @@ def argument_spec() -> dict[str, object]:
         **_ansible.FLANNEL_OPTIONS,
         "validate": {"type": "str", "choices": ["strict", "upstream", "none"], "default": "strict"},
         "expect_effective": {"type": "str"},
+        "containerd_config": {"type": "path", "default": "/etc/containerd/config.toml"},
+        "crio_config": {"type": "path", "default": "/etc/crio/crio.conf"},
         "crio_default_network": {"type": "str"},
         "backup_dir": {"type": "path"},
         "mode": {"type": "raw", "default": "0644"},
@@ -364,12 +401,15 @@ def manage(module: AnsibleModule) -> dict[str, object]:
     params = module.params
     if params["backup_dir"]:
         conflists.refuse_backup_dir(params["conf_dir"], params["backup_dir"])
+    installed = confdir.installed_plugins(params["bin_dir"])
+    speaks = confdir.plugin_versions(params["bin_dir"]) if installed else None
+    runtimes = effective.Settings(installed, speaks, params["crio_default_network"] or "")
+    runtimes.read_runtimes(params["conf_dir"], params["containerd_config"], params["crio_config"])
     options = conflists.Options(
         validate=params["validate"],
         expect_effective=params["expect_effective"] or "",
-        crio_default_network=params["crio_default_network"] or "",
+        runtimes=runtimes,
         bin_dir=params["bin_dir"],
-        installed=confdir.installed_plugins(params["bin_dir"]),
         mode=conflists.parse_mode(params["mode"]),
         flannel_subnet_file=params["flannel_subnet_file"],
     )

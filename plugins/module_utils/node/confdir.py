@@ -2,14 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The conf dir as the runtimes see it: which files count, in which order, and which network a new pod would get.
+"""The conf dir as the runtimes see it: which files count, and in which order.
 
 Reading touches the disk (read_conf_dir); everything else works on what was read, so that a plan can ask what would be
 in effect after a change that nobody has made yet.
 
 The rules were read in and tried with containerd 1.6-2.3, CRI-O (ocicni) and libcni 0.8-1.3: names that end in exactly
-.conf, .conflist or .json count, hidden ones too, in byte order; containerd takes the first or nothing; CRI-O skips
-what it cannot use.
+.conf, .conflist or .json count, hidden ones too, in byte order.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 EXTENSIONS = (".conf", ".conflist", ".json")
-#: The runtimes whose choice is predicted: key in results, and what people call it.
-RUNTIMES = {"containerd": "containerd", "crio": "CRI-O"}
 
 
 def extension(name: str) -> str:
@@ -207,57 +204,22 @@ def installed_plugins(bin_dir: str) -> Callable[[str], bool] | None:
     return lambda name: bool(name) and "/" not in name and os.path.isfile(os.path.join(bin_dir, name))
 
 
-def effective(
-    files: list[ConfFile],
-    installed: Callable[[str], bool] | None = None,
-    crio_default_network: str = "",
-) -> dict[str, dict[str, Any]]:
-    """Tell for each runtime which network a new pod would get with these files, and why.
+def plugin_versions(bin_dir: str) -> Callable[[str], list[str]]:
+    """Return a function that tells which CNI versions a plugin in *bin_dir* speaks, [] if it does not tell.
 
-    :param files: in load order
-    :param installed: test for a plugin's executable (installed_plugins); None: take all as present
-    :param crio_default_network: CRI-O's ``cni_default_network``
-    :returns: by runtime ``{"network": name or None, "file": file name or None, "reason": text}``
+    It runs the plugin with VERSION, each one once.
     """
-    return {
-        "containerd": _containerd(files),
-        "crio": _crio(files, installed, crio_default_network),
-    }
+    known: dict[str, list[str]] = {}
 
+    def speaks(name: str) -> list[str]:
+        if name not in known:
+            from . import plugin_version  # most tasks have no plugin to ask
 
-def _containerd(files: list[ConfFile]) -> dict[str, Any]:
-    if not files:
-        return _nothing("the directory holds no configuration file")
-    first = files[0]
-    if first.error:
-        return _nothing(f"the first file {first.shown} cannot be loaded ({first.error}), so no file is")
-    return {"network": first.network, "file": first.shown, "reason": "first file in load order"}
+            path = os.path.join(bin_dir, name)
+            known[name] = plugin_version.ask(path).cni_versions if "/" not in name and os.access(path, os.X_OK) else []
+        return known[name]
 
-
-def _crio(files: list[ConfFile], installed: Callable[[str], bool] | None, wanted: str) -> dict[str, Any]:
-    skipped = []
-    usable: dict[str, ConfFile] = {}
-    for one in files:
-        missing = [name for name in one.types if installed is not None and not installed(name)]
-        if one.error:
-            skipped.append(f"{one.shown} ({one.error})")
-        elif missing:
-            skipped.append(f"{one.shown} (no plugin {', '.join(missing)})")
-        else:
-            usable.setdefault(one.network or one.shown, one)
-    note = f"; skipped: {', '.join(skipped)}" if skipped else ""
-    if wanted:
-        if wanted not in usable:
-            return _nothing(f"its default network {wanted} is defined by no usable file{note}")
-        return {"network": wanted, "file": usable[wanted].shown, "reason": f"its default network{note}"}
-    if not usable:
-        return _nothing(f"the directory holds no usable configuration file{note}")
-    network, one = next(iter(usable.items()))
-    return {"network": network, "file": one.shown, "reason": f"first usable file in load order{note}"}
-
-
-def _nothing(reason: str) -> dict[str, Any]:
-    return {"network": None, "file": None, "reason": reason}
+    return speaks
 
 
 def text_of(value: Any) -> str:

@@ -13,10 +13,11 @@ from ..cni import gojson
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
 from . import confcheck, confdir, dircheck, networks
+from .effective import RUNTIMES, Settings, predict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 DEFAULT_VERSION = "1.0.0"
@@ -27,25 +28,23 @@ class Options:
     """How to judge a plan.
 
     validate: "strict" refuses every error, "upstream" only what runtime or plugin refuse too, "none" nothing.
-    expect_effective: network that each runtime has to use afterwards, "" for any. installed: confdir.installed_plugins.
-    flannel_subnet_file: where flannel leaves the node's subnet.
+    expect_effective: network that each runtime has to use afterwards, "" for the one that it uses before.
+    runtimes: what is known of them. flannel_subnet_file: where flannel leaves the node's subnet.
     """
 
     def __init__(
         self,
         validate: str = STRICT,
         expect_effective: str = "",
-        crio_default_network: str = "",
+        runtimes: Settings | None = None,
         bin_dir: str = "",
-        installed: Callable[[str], bool] | None = None,
         mode: int = 0o644,
         flannel_subnet_file: str = networks.FLANNEL_SUBNET_FILE,
     ) -> None:
         self.validate = validate
         self.expect_effective = expect_effective
-        self.crio_default_network = crio_default_network
+        self.runtimes = runtimes or Settings()
         self.bin_dir = bin_dir
-        self.installed = installed
         self.mode = mode
         self.flannel_subnet_file = flannel_subnet_file
 
@@ -107,10 +106,11 @@ def make_plan(
         if one.present:
             _refuse_second(found.path, one, after)
     effective = {
-        when: confdir.effective(listed, options.installed, options.crio_default_network)
-        for when, listed in (("before", found.files), ("after", after))
+        when: predict(listed, options.runtimes) for when, listed in (("before", found.files), ("after", after))
     }
-    _refuse_unexpected(found.path, effective["after"], options.expect_effective)
+    if plan.write or plan.remove or options.expect_effective:
+        gone = [one.name for one in wanted if not one.present]
+        _refuse_unexpected(found.path, effective, options.expect_effective, gone)
     told = {fact["where"] for fact in facts}
     later = confdir.ConfDir(found.path, True, after, found.chained, found.others)
     for fact in dircheck.check_dir(later, effective["after"], options.flannel_subnet_file):
@@ -246,8 +246,10 @@ def _checked(conf_dir: str, one: Wanted, options: Options) -> list[dict[str, Any
     if grave and options.validate != NONE:
         reasons = "; ".join(f"{item['text']} ({item['hint']})" for item in grave)
         raise NodenetError(f"Cannot write conflist {one.name} in {path}: {reasons}", findings=grave)
-    if options.installed is not None:
-        facts += confcheck.check_binaries(file, path, options.bin_dir, options.installed)
+    if options.runtimes.installed is not None:
+        facts += confcheck.check_binaries(file, path, options.bin_dir, options.runtimes.installed)
+    if options.runtimes.speaks is not None:
+        facts += confcheck.check_versions(file, path, options.runtimes.speaks)
     return facts
 
 
@@ -309,15 +311,28 @@ def _refuse_second(conf_dir: str, one: Wanted, after: Sequence[confdir.ConfFile]
             )
 
 
-def _refuse_unexpected(conf_dir: str, after: Mapping[str, Mapping[str, Any]], expected: str) -> None:
-    for runtime, title in confdir.RUNTIMES.items():
-        got = after[runtime]
-        if expected and got["network"] != expected:
-            network = f"network {got['network']}" if got["network"] is not None else "no network"
+def _refuse_unexpected(
+    conf_dir: str, effective: Mapping[str, Mapping[str, Mapping[str, Any]]], expected: str, gone: list[str]
+) -> None:
+    """Refuse a plan after which a runtime uses another network than is expected, or than it used before.
+
+    :param gone: networks that the task removes; when no other takes the place of one, that is what was asked for
+    """
+    for runtime, title in RUNTIMES.items():
+        before, after = effective["before"][runtime], effective["after"][runtime]
+        wanted, hint = expected or before["network"], ""
+        if not expected:
+            if wanted is None or (after["network"] is None and (wanted in gone or not after["known"])):
+                continue
+            hint = ", and nothing says that it shall; set expect_effective to the network that is meant"
+        if after["network"] != wanted:
+            network = f"network {after['network']}" if after["network"] is not None else "no network"
+            if not after["known"]:
+                network, hint = "an unknown network", f'; set {runtime}_config: "" to go by its defaults'
             raise NodenetError(
-                f"Cannot write conflists in {conf_dir}: {title} would use {network} instead of {expected} "
-                f"({got['reason']})",
-                effective=dict(after),
+                f"Cannot write conflists in {conf_dir}: {title} would use {network} instead of {wanted} "
+                f"({after['reason']}){hint}",
+                effective=dict(effective["after"]),
             )
 
 

@@ -12,7 +12,8 @@ from ..cni import gojson
 from ..cni.errors import ConfigError
 from ..host_local.config import load_ipam_config
 from . import networks
-from .confdir import RUNTIMES, text_of
+from .confdir import text_of
+from .effective import RUNTIMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def check_dir(
 ) -> list[dict[str, Any]]:
     """Return the facts about the files of a conf dir together: order, names, and what the runtimes make of them.
 
-    :param effective: what confdir.effective says about these files
+    :param effective: what effective.predict says about these files
     """
     facts: list[dict[str, Any]] = []
     first: dict[str, str] = {}
@@ -53,8 +54,10 @@ def check_dir(
         chosen = {runtime: one["network"] for runtime, one in effective.items()}
         for runtime, title in RUNTIMES.items():
             if chosen[runtime] is None:
-                reason = effective[runtime]["reason"]
-                facts.append({"kind": "conf-no-network", "where": found.path, "runtime": title, "reason": reason})
+                reason, kind = effective[runtime]["reason"], "conf-no-network"
+                if not effective[runtime]["known"]:
+                    reason, kind = reason.partition(": ")[2], "conf-runtime-unknown"
+                facts.append({"kind": kind, "where": found.path, "runtime": title, "reason": reason})
         if chosen["containerd"] != chosen["crio"] and None not in chosen.values():
             facts.append({"kind": "conf-runtimes-differ", "where": found.path, **chosen})
     return facts

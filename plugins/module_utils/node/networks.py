@@ -117,6 +117,7 @@ def network_of(source: str, config: Any, flannel_subnet_file: str = FLANNEL_SUBN
 
     :param source: what to call its origin
     :param config: gojson tree of a conflist or of a single plugin's configuration
+    :param flannel_subnet_file: "" away from the node: then networks of flannel are left out
     """
     return _of_config(config, source, "", flannel_subnet_file)
 
@@ -203,7 +204,7 @@ def _of_plugin(plugin: Any, name: str, version: str, source: str, place: str, fl
             networks.extend(_of_config(delegate, source, f"delegates[{index}].", flannel_file))
         return networks
     if kind == "flannel":
-        return _of_flannel(plugin, name, version, source, place, flannel_file)
+        return [] if not flannel_file else _of_flannel(plugin, name, version, source, place, flannel_file)
     if text_of(gojson.field(gojson.field(plugin, "ipam"), "type")) == "host-local":
         return [Network(name, source, place, kind, as_sent(plugin, name, version))]
     return []

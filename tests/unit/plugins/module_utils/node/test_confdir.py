@@ -10,7 +10,7 @@ import os
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir
+from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, effective
 
 
 def conflist(name, *types):
@@ -30,11 +30,6 @@ def write_file(directory, name, content):
 
 def names(directory):
     return [one.name for one in confdir.read_conf_dir(str(directory)).files]
-
-
-def chosen(directory, **arguments):
-    found = confdir.effective(confdir.read_conf_dir(str(directory)).files, **arguments)
-    return {runtime: one["file"] for runtime, one in found.items()}
 
 
 def test_load_order_is_byte_order(tmp_path):
@@ -87,67 +82,6 @@ def test_a_file_gives_network_version_and_types(tmp_path):
     assert (second.network, second.cni_version, second.types) == ("m", "0.3.1", ["ptp"])
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("10-a.conflist", "{"),
-        ("10-a.conflist", ""),
-        ("10-a.conflist", {"name": "n", "plugins": []}),
-        ("10-a.conflist", {"name": "n"}),
-        ("10-a.conflist", {"plugins": [{"type": "bridge"}]}),
-        ("10-a.conflist", {"name": "n", "plugins": [{"bridge": "cni0"}]}),
-        ("10-a.conflist", {"cniVersion": "1.0.0", "type": "loopback"}),
-        ("10-a.conf", conflist("n")),
-        ("10-a.json", conflist("n")),
-    ],
-)
-def test_a_broken_first_file_stops_containerd_and_is_skipped_by_crio(tmp_path, name, content):
-    # runtimes.md 2.2 and 2.3
-    write_file(tmp_path, name, content)
-    write_file(tmp_path, "20-b.conflist", conflist("second"))
-    found = confdir.effective(confdir.read_conf_dir(str(tmp_path)).files)
-    assert found["containerd"]["network"] is None
-    assert name in found["containerd"]["reason"]
-    assert (found["crio"]["network"], found["crio"]["file"]) == ("second", "20-b.conflist")
-    assert name in found["crio"]["reason"]
-
-
-def test_a_broken_later_file_hurts_neither(tmp_path):
-    write(tmp_path, a__conflist=conflist("n"), b__conflist="{")
-    assert chosen(tmp_path) == {"containerd": "a.conflist", "crio": "a.conflist"}
-
-
-def test_case_first_file_broken(tmp_path, case):
-    data = case("conflist-first-file-broken")
-    for name, content in data["input"]["conf_dir"].items():
-        write_file(tmp_path, name, content.get("raw") or content)
-    found = confdir.effective(confdir.read_conf_dir(str(tmp_path)).files)
-    wanted = data["check"]["effective"]
-    assert (found["containerd"]["network"], found["crio"]["network"]) == (wanted["containerd"], wanted["cri-o"])
-
-
-def test_crio_skips_a_file_whose_plugin_is_missing(tmp_path):
-    write(tmp_path, a__conflist=conflist("n", "bridge", "gone"), b__conflist=conflist("m"))
-    bin_dir = tmp_path / "bin"
-    assert confdir.installed_plugins(str(bin_dir)) is None
-    bin_dir.mkdir()
-    (bin_dir / "bridge").write_text("")
-    (bin_dir / "gone").mkdir()
-    installed = confdir.installed_plugins(str(bin_dir))
-    assert chosen(tmp_path, installed=installed) == {"containerd": "a.conflist", "crio": "b.conflist"}
-    assert chosen(tmp_path) == {"containerd": "a.conflist", "crio": "a.conflist"}
-
-
-def test_crio_waits_for_its_default_network(tmp_path):
-    write(tmp_path, a__conflist=conflist("n"), b__conflist=conflist("m"))
-    assert chosen(tmp_path, crio_default_network="m")["crio"] == "b.conflist"
-    assert chosen(tmp_path, crio_default_network="none")["crio"] is None
-
-
-def test_an_empty_directory_gives_no_network(tmp_path):
-    assert chosen(tmp_path) == {"containerd": None, "crio": None}
-
-
 def test_plugins_of_the_networks_directory_are_found(tmp_path, case):
     data = case("conflist-subdir-chaining")
     for name, content in data["input"]["conf_dir"].items():
@@ -170,7 +104,7 @@ def test_a_change_can_be_looked_at_before_it_is_made(tmp_path):
     new = confdir.ConfFile("a.conflist", json.dumps(conflist("first")).encode())
     after = confdir.with_change(files, [new], ["b.conflist"])
     assert [one.name for one in after] == ["a.conflist", "c.conflist"]
-    assert confdir.effective(after)["containerd"]["network"] == "first"
+    assert effective.predict(after)["containerd"]["network"] == "first"
     assert names(tmp_path) == ["b.conflist", "c.conflist"]
 
 
@@ -183,7 +117,7 @@ def test_names_that_are_no_text_can_be_shown(tmp_path):
         str(tmp_path / "1\\xff.conflist"),
         str(tmp_path / "2\\xfe.conflist"),
     ]
-    for said in confdir.effective(found.files).values():
+    for said in effective.predict(found.files).values():
         str(said).encode()
 
 

@@ -11,7 +11,7 @@ import os
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists, confwrite
+from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists, confwrite, effective
 
 BRIDGE = {"type": "bridge", "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/24"}]]}}
 
@@ -25,7 +25,9 @@ def entry(name="net", **more):
 def plan(conf_dir, *entries, **options):
     found = confdir.read_conf_dir(str(conf_dir))
     modes = conflists.modes_of(str(conf_dir), [conflists.file_name(one) for one in entries])
-    return conflists.make_plan(found, entries, modes, conflists.Options(**options))
+    known = {key: options.pop(key) for key in ("installed", "speaks", "crio_default_network") if key in options}
+    runtimes = effective.Settings(**known)
+    return conflists.make_plan(found, entries, modes, conflists.Options(runtimes=runtimes, **options))
 
 
 def do(conf_dir, *entries, **options):
@@ -372,6 +374,65 @@ def test_the_effective_network_has_to_be_the_expected_one(tmp_path):
     assert "containerd would use network storage instead of podnet" in message
 
 
+def test_nothing_changes_the_effective_network_unless_the_task_says_so(tmp_path):
+    do(tmp_path, entry("podnet"))
+    earlier = entry("storage", filename="05-storage.conflist", plugins=[{"type": "loopback"}])
+    message = refused(tmp_path, earlier)
+    assert "containerd would use network storage instead of podnet" in message
+    assert "set expect_effective to the network that is meant" in message
+    do(tmp_path, earlier, expect_effective="storage")
+    message = refused(tmp_path, entry("storage", state="absent"))
+    assert "containerd would use network podnet instead of storage" in message
+    do(tmp_path, entry("storage", state="absent"), expect_effective="podnet")
+    assert do(tmp_path, entry("podnet", state="absent"))["effective"]["after"]["crio"]["network"] is None
+    assert do(tmp_path, earlier)["changed"] is True, "where there was none, any will do"
+
+
+def test_a_broken_file_takes_the_network_from_nobody(tmp_path):
+    do(tmp_path, entry("podnet"))
+    broken = entry("other", filename="00-other.conflist", content="{")
+    assert "containerd would use no network instead of podnet" in refused(tmp_path, broken, validate="none")
+    swapped = entry("other", filename="10-podnet.conflist")
+    message = refused(tmp_path, swapped)
+    assert "would use network other instead of podnet" in message
+
+
+def test_what_is_in_effect_already_may_stay_another_network(tmp_path):
+    do(tmp_path, entry("podnet"))
+    assert do(tmp_path, entry("podnet"))["changed"] is False
+    later = entry("storage", filename="20-storage.conflist", plugins=[{"type": "loopback"}])
+    assert do(tmp_path, later)["effective"]["after"]["containerd"]["network"] == "podnet"
+
+
+def test_what_nobody_can_tell_is_no_effective_network(tmp_path):
+    settings = effective.Settings()
+    settings.unknown["containerd"] = "config.toml cannot be read"
+    found = confdir.read_conf_dir(str(tmp_path))
+    made = conflists.make_plan(found, [entry()], {}, conflists.Options(runtimes=settings))
+    assert made.result["effective"]["after"]["containerd"] == {
+        "network": None,
+        "file": None,
+        "known": False,
+        "reason": "unknown: config.toml cannot be read",
+    }
+    assert "CONF056" in [item["code"] for item in made.result["findings"]]
+    with pytest.raises(NodenetError) as caught:
+        conflists.make_plan(found, [entry()], {}, conflists.Options(runtimes=settings, expect_effective="net"))
+    assert "containerd would use an unknown network instead of net" in str(caught.value)
+    assert 'set containerd_config: "" to go by its defaults' in str(caught.value)
+
+
+def test_the_versions_of_the_plugins_are_looked_at(tmp_path, case):
+    data = case("conflist-cniversion-unsupported")
+    content = data["input"]["conf_dir"]["10-net.conflist"]
+    versions = data["input"]["plugin_versions"]
+    result = do(tmp_path, entry(content=content), installed=versions.__contains__, speaks=lambda name: versions[name])
+    (item,) = [item for item in result["findings"] if item["code"] == "CONF038"]
+    assert f"set cniVersion to {data['check']['suggest']}" in item["hint"]
+    assert result["effective"]["after"]["containerd"]["network"] == "net"
+    assert result["effective"]["after"]["crio"]["network"] is None
+
+
 def test_the_effective_network_of_crio_counts_as_well(tmp_path):
     do(tmp_path, entry("other", filename="20-other.conflist", plugins=[{"type": "loopback"}]))
     message = refused(tmp_path, entry("podnet"), expect_effective="podnet", installed=["loopback"].__contains__)
@@ -455,7 +516,13 @@ def test_backups_lie_elsewhere(tmp_path):
     conf_dir, backup_dir = tmp_path / "net.d", tmp_path / "backup"
     do(conf_dir, entry(), entry("gone"))
     old = (conf_dir / "10-net.conflist").read_text()
-    made = plan(conf_dir, entry(plugins=[{"type": "loopback"}]), entry("gone", state="absent"), entry("new"))
+    made = plan(
+        conf_dir,
+        entry(plugins=[{"type": "loopback"}]),
+        entry("gone", state="absent"),
+        entry("new"),
+        expect_effective="net",
+    )
     backups = confwrite.apply_plan(made, str(backup_dir))
     assert [os.path.basename(path).rsplit(".", 1)[0] for path in backups] == ["10-net.conflist", "10-gone.conflist"]
     with open(backups[0], encoding="utf-8") as stream:
