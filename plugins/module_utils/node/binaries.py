@@ -87,7 +87,6 @@ def install(
                 current.pending = []
                 with contextlib.suppress(NodenetError):  # all is in place; the next run comes to the same
                     current.save()
-                    previous.sweep(state_dir, current)
 
         if not check_mode:
             # Without a change there is nothing that must be recorded.
@@ -109,7 +108,9 @@ def install(
     report.facts += bin_report.drift_facts(bin_dir, record, present, [name for name, _action in all_actions], staying)
     if not check_mode:
         _remember(state_dir, bin_dir, supply, actions, report.answers, own)
-        ours.sweep(state_dir, manifest.Manifest(state_dir, bin_dir).kept_code())
+        settled = manifest.Manifest(state_dir, bin_dir)
+        previous.sweep(state_dir, bin_dir, settled)
+        ours.sweep(state_dir, settled.kept_code())
     uid_gid = owner or (os.geteuid(), os.getegid())
     after = {
         name: Present("file", digest, MODE, uid_gid, ours.version if name in own else "")
@@ -170,10 +171,11 @@ def remove(
                 current.forget(ours, found, kept)
                 with current.saving():
                     bin_write.remove(bin_dir, gone)
-                previous.sweep(state_dir, current)
         else:
             bin_write.remove(bin_dir, gone)
-        embedded.sweep(state_dir, bin_dir, running | manifest.Manifest(state_dir, bin_dir).kept_code())
+        settled = manifest.Manifest(state_dir, bin_dir)
+        previous.sweep(state_dir, bin_dir, settled)
+        embedded.sweep(state_dir, bin_dir, running | settled.kept_code())
     return {
         "changed": bool(gone),
         "bin_dir": bin_dir,

@@ -186,6 +186,7 @@ def updating(state_dir: str, bin_dir: str) -> Iterator[Manifest]:
         raise _unusable(state_dir, exc) from exc
     try:
         _lock(fd, state_dir)
+        files.sweep_temporary(state_dir)
         yield Manifest(state_dir, bin_dir)
     finally:
         os.close(fd)

@@ -20,7 +20,7 @@ import hashlib
 import os
 
 from ..cni.errors import NodenetError
-from . import archive, files
+from . import archive, files, manifest
 from .bin_dir import Present
 
 TYPE_CHECKING = False
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from .manifest import Manifest
-
 
 def entries(
-    record: Manifest, present: Mapping[str, Present], written: Mapping[str, str | None], source: Mapping[str, str]
+    record: manifest.Manifest,
+    present: Mapping[str, Present],
+    written: Mapping[str, str | None],
+    source: Mapping[str, str],
 ) -> dict[str, dict[str, Any]]:
     """Return the entries of what is about to be replaced or removed; written: the digest that comes, by name."""
     return {
@@ -83,19 +84,28 @@ def keep(state_dir: str, bin_dir: str, kept: Mapping[str, dict[str, Any]]) -> Ca
     return undo
 
 
-def sweep(state_dir: str, record: Manifest) -> None:
-    """Remove the kept files that no entry names any more. Call it within manifest.updating(), after save()."""
-    store = _store(state_dir)
-    if not os.path.isdir(store):
+def sweep(state_dir: str, bin_dir: str, record: manifest.Manifest) -> None:
+    """Remove the kept files that no entry names any more, also those that a killed run left; record: as it is now."""
+    if not _orphans(state_dir, record):
         return
-    files.sweep_temporary(store)
-    wanted = record.kept_digests()
-    with contextlib.suppress(OSError):  # what cannot be removed now is tried again the next time
-        for name in os.listdir(store):
-            if name not in wanted and not name.startswith(files.TEMPORARY_PREFIX):
+    # Another run may be about to record one of them. What cannot be done now is tried again by the next run.
+    with contextlib.suppress(NodenetError, OSError), manifest.updating(state_dir, bin_dir) as current:
+        store = _store(state_dir)
+        files.sweep_temporary(store)
+        for name in _orphans(state_dir, current):
+            if not name.startswith(files.TEMPORARY_PREFIX):
                 os.unlink(os.path.join(store, name))
         if not os.listdir(store):
             os.rmdir(store)
+
+
+def _orphans(state_dir: str, record: manifest.Manifest) -> list[str]:
+    try:
+        names = os.listdir(_store(state_dir))
+    except OSError:
+        return []
+    wanted = record.kept_digests()
+    return [name for name in names if name not in wanted]
 
 
 class Store:

@@ -82,6 +82,7 @@ def put_back(bin_dir: str, state_dir: str, include: Sequence[str] = (), check_mo
         for name in staying
     ]
     if not check_mode:
+        previous.sweep(state_dir, bin_dir, manifest.Manifest(state_dir, bin_dir))
         embedded.sweep(state_dir, bin_dir, running | record.kept_code())
     return {
         "changed": bool(changes),

@@ -908,9 +908,7 @@ def test_file_checksums(node):
         assert str(caught.value).startswith(message)
         assert node.tree() == before
     for wrong in ("sha256:12", "sha512:" + "0" * 128, "md5:1", 5, "sha256:/sums"):
-        with pytest.raises(
-            NodenetError, match="^Cannot use checksum .* for bridge: in file_checksums it must be sha"
-        ):
+        with pytest.raises(NodenetError, match="^Cannot use checksum .* for bridge: in file_checksums it must be sha"):
             node.install(src, file_checksums={"bridge": wrong}, **options)
     # tap differs, but is not installed
     assert node.install(src, file_checksums=good, **options)["changed"] is True
