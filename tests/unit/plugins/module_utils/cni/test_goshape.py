@@ -58,3 +58,12 @@ def test_a_type_fault_names_the_place():
     with pytest.raises(goshape.TypeFault) as caught:
         shape.decode(gojson.parse('{"l": [[{"a": "x"}, {"a": 5}]]}'), None, "")
     assert caught.value.path == "l[0][1].a"
+
+
+@pytest.mark.parametrize("literal", ["1", '"true"', "[]", "{}"])
+def test_a_boolean_field_takes_true_and_false_only(literal):
+    shape = goshape.Struct("t", {"b": goshape.BOOLEAN})
+    assert shape.decode(gojson.parse('{"b": false, "B": true, "b": null}'), None, "") == {"b": True}
+    with pytest.raises(goshape.TypeFault, match="of type bool") as caught:
+        shape.decode(gojson.parse('{"b": %s}' % literal), None, "")
+    assert caught.value.path == "b"

@@ -125,3 +125,24 @@ def test_a_version_that_is_none():
         load_ipam_config({"name": "n", "cniVersion": "latest", "ipam": ranges})
     assert (caught.value.path, caught.value.code) == ("cniVersion", 6)
     assert len(load_ipam_config({"name": "n", "cniVersion": "0.3.0", "ipam": ranges}).sets) == 2
+
+
+POD = "K8S_POD_NAMESPACE=shop;K8S_POD_NAME=db-0"
+
+
+def test_the_pod_of_a_sticky_network():
+    ipam = {"subnet": "10.0.0.0/8", "stickyStatic": True}
+    config = load(ipam, POD + ";IP=10.0.0.9")
+    assert config.static_id == "static.shop.db-0"
+    assert [str(one) for one in config.requested] == ["10.0.0.9"]
+    assert load(ipam).static_id == ""
+    assert load(ipam, "IgnoreUnknown=1;K8S_POD_NAME=db-0").static_id == ""
+    for off in (False, None):
+        assert load(dict(ipam, stickyStatic=off), "IgnoreUnknown=1;" + POD).static_id == ""
+        with pytest.raises(CniError, match="^ARGS: unknown args"):
+            load(dict(ipam, stickyStatic=off), POD)
+    with pytest.raises(CniError, match='^ARGS: unknown args \\["X=1"\\]'):
+        load(ipam, POD + ";X=1")
+    with pytest.raises(ConfigError) as caught:
+        load(dict(ipam, stickyStatic="true"))
+    assert caught.value.path == "ipam.stickyStatic"
