@@ -159,9 +159,9 @@ class Cri:
         conditions = [_decode(one) for one in status.get(1, ())]
         return {one[1][0].decode(): bool(one.get(2, [0])[0]) for one in conditions}
 
-    def run(self, name: str, namespace: str = "default") -> str:
+    def run(self, name: str, namespace: str = "default", uid: str = "") -> str:
         """Start a pod; return its id, which is the container id of the plugins."""
-        metadata = _encode((1, name), (2, f"uid-of-{name}"), (3, namespace))
+        metadata = _encode((1, name), (2, uid or f"uid-of-{name}"), (3, namespace))
         linux = _encode((1, f"/{self._cgroup}"))
         config = _encode((1, metadata), (2, name), (3, "/run/pod-logs"), (8, linux))
         return self._call("RunPodSandbox", (1, config))[1][0].decode()

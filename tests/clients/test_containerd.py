@@ -51,8 +51,8 @@ exec {plugin}
 """
 
 
-def conflist(data_dir):
-    ipam = {"type": "host-local", "dataDir": str(data_dir), "ranges": RANGES, "routes": [{"dst": "0.0.0.0/0"}]}
+def conflist(data_dir, **more):
+    ipam = {"type": "host-local", "dataDir": str(data_dir), "ranges": RANGES, "routes": [{"dst": "0.0.0.0/0"}], **more}
     plugin = {"type": "bridge", "bridge": "cni9", "isGateway": True, "ipam": ipam}
     return {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
 
@@ -200,6 +200,40 @@ def test_swap_under_running_pods(containerd, host_local_dir):
         assert f"10.94.0.{number}" not in containerd.held()
         containerd.remove(pods[number])
     assert containerd.held() == {"10.94.0.4": "static.db-0\r\neth0"}
+
+
+def test_a_pod_keeps_its_address(containerd, host_local_dir):
+    """A StatefulSet pod is replaced, also while Go is the plugin: it has the address that is reserved for it."""
+    (containerd.work / "netd/10-net.conflist").write_text(json.dumps(conflist(containerd.data_dir, stickyStatic=True)))
+    reserved = {"10.94.0.60": "static.shop.db-0\r\neth0"}
+    addressfiles.reserve_static(containerd.data_dir, "net", "10.94.0.60", "shop.db-0")
+    deadline = time.monotonic() + 20
+    while True:  # containerd reads a changed file when the kernel tells it
+        pod = containerd.run("db-0", "shop")
+        if containerd.addresses(pod)[0] == "10.94.0.60":
+            break
+        containerd.stop(pod)
+        containerd.remove(pod)
+        assert time.monotonic() < deadline, containerd.log()
+    for number in range(2):
+        files = containerd.held()
+        assert files["10.94.0.60.holder"] == f"{pod}\r\neth0"
+        assert containerd.addresses(containerd.run("web", "shop", f"web{number}"))[0] != "10.94.0.60"
+        with pytest.raises(cri.CallFailed):
+            containerd.run("db-0", "shop", f"early{number}")
+        assert f"still held by container {pod} interface eth0" in containerd.log()
+        assert containerd.held()["10.94.0.60.holder"] == files["10.94.0.60.holder"]
+        containerd.install(f"{GO_PLUGINS}/host-local")
+        containerd.stop(pod)
+        containerd.remove(pod)
+        assert "10.94.0.60.holder" not in containerd.held()
+        containerd.install(f"{host_local_dir}/host-local")
+        pod = containerd.run("db-0", "shop", f"next{number}")
+        assert containerd.addresses(pod)[0] == "10.94.0.60"
+    containerd.stop(pod)
+    containerd.remove(pod)
+    left = {name: content for name, content in containerd.held().items() if name.startswith("10.94.0.6")}
+    assert left == reserved
 
 
 def test_a_pod_that_gets_no_address(containerd):

@@ -132,3 +132,16 @@ def test_it_loads_only_what_the_command_needs(tmp_path, executable):
     assert not {"upkeep", "resolvconf", "idforms", "args", "beside"} & ours["ADD"]
     assert not {"adding", "allocator", "results", "newfile", "upkeep"} & ours["CHECK"]
     assert not {"config", "ranges", "adding", "newfile", "upkeep"} & ours["DEL"]
+    for names in ours.values():
+        assert not {"sticky", "lockwait"} & names
+
+
+def test_what_a_pod_costs(tmp_path, executable):
+    """Where a runtime names the pod, its name is read only in a network with sticky addresses."""
+    args = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=db-0"
+    for sticky in (False, True):
+        config = calls.configuration(tmp_path, dict(POOL, stickyStatic=sticky))
+        env = calls.environment("ADD", "c%d" % sticky, CNI_ARGS=args)
+        names = {name.rpartition(".")[2] for name in loaded(executable, env, config)}
+        assert "args" in names
+        assert ("sticky" in names) is sticky
