@@ -29,6 +29,7 @@ HEAD = "# Written by the Ansible collection nodenet.cni (node_prerequisites); ch
 MODE = 0o644
 NETWORKMANAGER, FIREWALLD = "networkmanager", "firewalld"
 _MANAGER = "NetworkManager"
+_BROUGHT_BY = {"net/bridge/": "br_netfilter", "net/netfilter/": "nf_conntrack"}
 
 
 class DropIn:
@@ -210,6 +211,8 @@ def carry_out(plan: Plan, places: survey.Places) -> None:
                 if row["before"] is not None:
                     with contextlib.suppress(OSError):
                         places.live.set(sysctls.parse_key(row["name"]), row["before"])
+            for item in staged:
+                item.discard()
             files.remove_directories(created)
             raise
         for item in staged:
@@ -260,7 +263,6 @@ def _plan_sysctls(plan: Plan, needs: Needs, places: survey.Places, apply: bool) 
     content = sysctls.render([(key, value) for key, value, _users in ordered], HEAD) if ordered else None
     plan.drop_ins.append(DropIn(places.sysctl_file, content))
     plan.facts += survey.sysctl_facts(needs, places)
-    loading = any(row["action"] == "loaded" for row in plan.modules)
     for key, value, users in ordered:
         before = places.live.get(key) if apply else None
         row = {"name": sysctls.shown(key), "value": value, "before": before, "needed_by": users, "action": "unchanged"}
@@ -269,8 +271,8 @@ def _plan_sysctls(plan: Plan, needs: Needs, places: survey.Places, apply: bool) 
             continue
         row["action"] = "set"
         if not os.path.exists(places.live.path(key)):
-            if loading:
-                continue  # a module that is about to be loaded brings it
+            if _comes_with_a_module(key, plan.modules):
+                continue
             reason = "the running kernel has no such setting"
         else:
             reason = places.live.refusal(key)
@@ -279,6 +281,15 @@ def _plan_sysctls(plan: Plan, needs: Needs, places: survey.Places, apply: bool) 
                 f"Cannot set {row['name']} to {value} on this node, needed by {', '.join(users)}: {reason}",
                 sysctl=row["name"],
             )
+
+
+def _comes_with_a_module(key: str, modules: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether a setting that is not there may come with a module that is about to be loaded."""
+    loading = {row["name"]: row["needed_by"] for row in modules if row["action"] == "loaded"}
+    brings = next((module for start, module in _BROUGHT_BY.items() if key.startswith(start)), None)
+    if brings is not None:
+        return brings in loading
+    return any("the task" in users for users in loading.values())  # who names a module knows what it brings
 
 
 def _plan_networkmanager(plan: Plan, needs: Needs, places: survey.Places, wanted: bool, apply: bool) -> None:
