@@ -28,22 +28,22 @@ nerdctlID=* nerdctlLabels=*
 .route dst!=s:cidr gw=s:ip mtu=i advmss=i priority=i table=i scope=i
 
 bridge bridge=s:ifname isGateway=b isDefaultGateway=b forceAddress=b ipMasq=b ipMasqBackend=s:iptables|nftables \
-mtu=i:0..65535 hairpinMode=b promiscMode=b vlan=i:0..4094 vlanTrunk=l.vlanTrunk preserveDefaultVlan=b macspoofchk=b \
+mtu=i hairpinMode=b promiscMode=b vlan=i:0..4094 vlanTrunk=l.vlanTrunk preserveDefaultVlan=b macspoofchk=b \
 enabledad=b disableContainerInterface=b portIsolation=b
 .vlanTrunk minID=i:1..4094 maxID=i:1..4094 id=i:1..4094
-ptp ipMasq=b ipMasqBackend=s:iptables|nftables mtu=i:0..65535
-macvlan master=s:ifname mode=s:bridge|private|vepa|passthru mtu=i:0..65535 mac=s:mac linkInContainer=b bcqueuelen=u
-ipvlan master=s:ifname mode=s:l2|l3|l3s mtu=i:0..65535 linkInContainer=b
-vlan master!=s:ifname vlanId=i:0..4094 mtu=i:0..65535 linkInContainer=b
+ptp ipMasq=b ipMasqBackend=s:iptables|nftables mtu=i
+macvlan master=s:ifname mode=s:bridge|private|vepa|passthru mtu=i mac=s:mac linkInContainer=b bcqueuelen=u
+ipvlan master=s:ifname mode=s:l2|l3|l3s mtu=i linkInContainer=b
+vlan master!=s:ifname vlanId=i:0..4094 mtu=i linkInContainer=b
 host-device device=s:ifname hwaddr=s:mac kernelpath=s pciBusID=s DPDKMode=b
 loopback
 dummy
-tap multiQueue=b mtu=i:0..65535 mac=s:mac owner=u group=u selinuxContext=s bridge=s:ifname
+tap multiQueue=b mtu=i mac=s:mac owner=u group=u selinuxContext=s bridge=s:ifname
 
 portmap backend=s:iptables|nftables snat=b conditionsV4=ls conditionsV6=ls masqAll=b markMasqBit=i:0..31 \
 externalSetMarkChain=s
 bandwidth ingressRate=U ingressBurst=U egressRate=U egressBurst=U unshapedSubnets=ls:cidr shapedSubnets=ls:cidr
-tuning dataDir=s sysctl=ms mac=s:mac promisc=b mtu=i:0..65535 txQLen=i allmulti=b
+tuning dataDir=s sysctl=ms mac=s:mac promisc=b mtu=i txQLen=i allmulti=b
 firewall backend=s:?iptables|firewalld iptablesAdminChainName=s firewalldZone=s \
 ingressPolicy=s:open|same-bridge|isolated
 sbr table=i addSourceHints=b

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _BURST_LIMIT = 8 * 0xFFFFFFFF
-_SMALLEST_MTU, _SMALLEST_MTU_FOR_V6 = 68, 1280
+_SMALLEST_MTU, _SMALLEST_MTU_FOR_V6, _LARGEST_MTU = 68, 1280, 65535
 
 
 def is_remark(key: str) -> bool:
@@ -113,8 +113,10 @@ class _Rules:
 
     def mtu(self) -> None:
         mtu = self.number("mtu") if self.kind in plugin_keys.CAPABILITIES else 0
-        if 0 < mtu < _SMALLEST_MTU:
-            self.refused("mtu", mtu, f"0 or {_SMALLEST_MTU} and more")
+        if mtu < 0 and self.kind in ("bridge", "ptp", "ipvlan"):
+            self.fact("conf-value-default", "mtu", value=str(mtu), wanted="a number of 0 or more")
+        elif mtu < 0 or 0 < mtu < _SMALLEST_MTU or mtu > _LARGEST_MTU:
+            self.refused("mtu", mtu, f"0 or a number from {_SMALLEST_MTU} to {_LARGEST_MTU}")
         elif 0 < mtu < _SMALLEST_MTU_FOR_V6 and any(":" in one for one in _subnets(self.get("ipam"))):
             self.fact("conf-mtu-ipv6", "mtu", mtu=mtu)
 

@@ -115,7 +115,7 @@ class _Reader:
             if not isinstance(rows, list):
                 raise self.fault()
             rows.append({})
-            return rows[-1]  # type: ignore[no-any-return]
+            return rows[-1]
         found = here.setdefault(path[-1], {})
         if not isinstance(found, dict):
             raise self.fault()

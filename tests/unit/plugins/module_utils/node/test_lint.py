@@ -139,6 +139,8 @@ def test_a_value_of_another_type(kind, key, wrong):
         ({"type": "bridge", "mtu": 1e3}, ("conf-key-type", "plugins[0].mtu")),
         ({"type": "bridge", "mtu": 65536}, ("conf-value-refused", "plugins[0].mtu")),
         ({"type": "bridge", "mtu": 67}, ("conf-value-refused", "plugins[0].mtu")),
+        ({"type": "bridge", "mtu": -1}, ("conf-value-default", "plugins[0].mtu")),
+        ({"type": "macvlan", "mtu": -1}, ("conf-value-refused", "plugins[0].mtu")),
         ({"type": "bridge", "bridge": "a-name-of-16-chr"}, ("conf-value-refused", "plugins[0].bridge")),
         ({"type": "bridge", "bridge": "a b"}, ("conf-value-refused", "plugins[0].bridge")),
         (
