@@ -612,6 +612,11 @@ REGISTRY = {
         "firewalld runs, and {what} is in no zone that accepts what pods send",
         "run node_prerequisites",
     ),
+    "node-firewalld-unknown": (
+        "NODE033", "warning", CARRIES_ON,
+        "firewalld runs, and nothing tells in which zone {what} is: {reason}",
+        "see that firewall-cmd works on this node",
+    ),
     "node-cloud-setup": (
         "NODE013", "warning", CARRIES_ON,
         "nm-cloud-setup is enabled, whose routing rules can take packets of pods elsewhere",

@@ -84,15 +84,17 @@ def _exemptions(needs: Needs, places: survey.Places) -> tuple[list[dict[str, Any
         elsewhere = firewalld.bound_elsewhere()
         ours = _read(firewalld.path) or b""
         for what in names:
-            zone, problem = elsewhere.get(what, ""), ""
+            zone = elsewhere.get(what, "")
             if not zone and firewalld.running:
                 try:
                     zone = firewalld.zone_of(what)
                 except NodenetError as exc:
-                    problem = str(exc)
+                    params = {"where": places.firewalld_dir, "what": what, "reason": str(exc)}
+                    facts.append(dict(params, kind="node-firewalld-unknown"))
+                    continue
             elif not zone and f'"{what}"'.encode() in ours:
                 zone = daemons.ZONE
-            if daemons.is_trusted(zone) or problem:
+            if daemons.is_trusted(zone):
                 continue
             missing.append(what)
             if not firewalld.running:
