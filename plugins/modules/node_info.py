@@ -189,7 +189,7 @@ binaries:
           type: str
           sample: 0f3c61a4d2b8e97564c1b0a9d8e7f605
         python:
-          description: The interpreter that it runs with.
+          description: The interpreter that it runs with; null if its code is gone.
           type: str
           sample: /usr/bin/python3.11
         python_version:

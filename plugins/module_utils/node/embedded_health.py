@@ -50,17 +50,17 @@ def look(bin_dir: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         root = os.path.join(_store(path, bin_dir), version)
         byte_code = _byte_code(root, python)
         params = {"where": path, "python": interpreter}
-        if python.problem:
-            facts.append(dict(params, kind="bin-embedded-python", reason=python.problem))
-        elif byte_code == MISSING:
+        if byte_code == MISSING:
             facts.append({"kind": "bin-embedded-code", "where": path, "code": root})
+        elif python.problem:
+            facts.append(dict(params, kind="bin-embedded-python", reason=python.problem))
         elif byte_code == STALE:
             facts.append(dict(params, kind="bin-embedded-stale", version=python.version))
         rows.append(
             {
                 "name": name,
                 "version": version,
-                "python": interpreter,
+                "python": interpreter or None,
                 "python_version": python.version or None,
                 "byte_code": byte_code,
             }
@@ -95,17 +95,21 @@ def ask(interpreter: str) -> Python:
 
 
 def _interpreter(path: str) -> str:
-    with open(path, "rb") as stream:
-        line = stream.readline(256)
-    return line[len(b"#!") :].split(b" ")[0].strip().decode("utf-8", "surrogateescape")
+    """Return the interpreter that a launcher ends up with, "" if what it starts is gone."""
+    try:
+        with open(path, "rb") as stream:
+            words = stream.readline(4096)[len(b"#!") :].split()
+    except OSError:
+        return ""
+    first = os.fsdecode(words[0]) if words else ""
+    return _interpreter(first) if f"/{executables.STORE}/" in first else first
 
 
 def _store(path: str, bin_dir: str) -> str:
     """Return the directory of versions that a launcher names: it may have been made for another name of bin_dir."""
     with open(path, encoding="utf-8", errors="surrogateescape") as stream:
-        text = stream.read()
-    before = text.partition(f"/{executables.STORE}/")[0]
-    named = before[max(before.rfind("'"), before.rfind('"')) + 1 :]
+        before = stream.read().partition(f"/{executables.STORE}/")[0]
+    named = before[max(before.rfind(mark) for mark in ("'", '"', "!")) + 1 :]
     return os.path.join(named or bin_dir, executables.STORE)
 
 

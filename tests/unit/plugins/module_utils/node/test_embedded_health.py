@@ -31,10 +31,14 @@ def look(bin_dir):
     return rows, [fact["kind"] for fact in facts]
 
 
-def edit(path, old, new):
-    data = path.read_bytes()
-    assert old in data
-    path.write_bytes(data.replace(old, new))
+def edit(bin_dir, old, new):
+    """Change what the launcher or, where it names one, its starter says."""
+    edited = 0
+    for path in [bin_dir / "host-local", *(bin_dir / executables.STORE).glob("*/host-local")]:
+        data = path.read_bytes()
+        edited += old in data
+        path.write_bytes(data.replace(old, new))
+    assert edited
 
 
 def byte_code(bin_dir):
@@ -58,7 +62,7 @@ def test_nothing_of_ours(tmp_path):
 
 
 def test_a_python_that_is_gone(bin_dir):
-    edit(bin_dir / "host-local", PYTHON.encode(), b"/usr/bin/python3.0")
+    edit(bin_dir, PYTHON.encode(), b"/usr/bin/python3.0")
     (row,), kinds = look(bin_dir)
     assert kinds == ["bin-embedded-python"]
     assert (row["python"], row["python_version"]) == ("/usr/bin/python3.0", None)
@@ -69,7 +73,7 @@ def test_a_python_that_is_none(bin_dir, tmp_path, script):
     other = tmp_path / "python3"
     other.write_text(script)
     other.chmod(0o755)
-    edit(bin_dir / "host-local", PYTHON.encode(), str(other).encode())
+    edit(bin_dir, PYTHON.encode(), str(other).encode())
     assert look(bin_dir)[1] == ["bin-embedded-python"]
 
 
@@ -78,7 +82,7 @@ def test_another_version_of_python_in_its_place(bin_dir, tmp_path):
     other = tmp_path / "python3"
     other.write_text("#!/bin/sh\necho ff0d0d0a cpython-399 3 99 1\n")
     other.chmod(0o755)
-    edit(bin_dir / "host-local", PYTHON.encode(), str(other).encode())
+    edit(bin_dir, PYTHON.encode(), str(other).encode())
     (row,), kinds = look(bin_dir)
     assert kinds == ["bin-embedded-stale"]
     assert (row["byte_code"], row["python_version"]) == ("stale", "3.99.1")
@@ -89,7 +93,7 @@ def test_another_interpreter_is_asked(bin_dir, tmp_path):
     other = tmp_path / "python3"
     other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     other.chmod(0o755)
-    edit(bin_dir / "host-local", PYTHON.encode(), str(other).encode())
+    edit(bin_dir, PYTHON.encode(), str(other).encode())
     assert look(bin_dir)[0][0]["byte_code"] == "fresh"
 
 
