@@ -76,13 +76,13 @@ FAILS = {
         {"type": "vlan", "vlanId": 7, "ipam": RANGE},
         [PTP, {"type": "bandwidth", "ingressRate": 1000}],
         [PTP, {"type": "vrf"}],
-        {"type": "ptp", "ipam": {"type": "static"}},
         {"type": "ptp", "ipam": {"type": "static", "addresses": [{"gateway": "10.88.0.1"}]}},
     ],
     "CONF031": [PORTMAP, {"type": "tuning"}, {"type": "firewall"}, {"type": "sbr"}, {"type": "vrf", "vrfname": "blue"}],
     "CONF032": [[PTP, BRIDGE], [BRIDGE, {"type": "macvlan", "master": "up0"}]],
     "CONF037": [[PTP, {"type": "firewall"}], [PTP, {"type": "vrf", "vrfname": "blue"}]],
     "CONF046": [{"type": "host-device"}],
+    "CONF057": [{"type": "ptp", "ipam": {"type": "static"}}],
     "CONF047": [
         [
             {"type": "macvlan", "master": "up0", "ipam": RANGE},

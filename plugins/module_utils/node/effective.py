@@ -51,6 +51,8 @@ class Settings:
             config = getattr(runtime_config, runtime)(path)
             if config.unknown:
                 self.unknown[runtime] = config.unknown
+            elif config.disabled:
+                self.notes[runtime] = "; if its CRI plugin ran, but that is switched off"
             elif os.path.realpath(config.conf_dir) != os.path.realpath(conf_dir):
                 self.notes[runtime] = f"; if it read this directory, but it is set to {config.conf_dir}"
             elif runtime == "containerd":

@@ -270,8 +270,8 @@ REGISTRY = {
         "name the master",
     ),
     "conf-device-needed": (
-        "CONF046", "error", FAILS,
-        "{path}: {plugin} needs one of device, hwaddr, kernelpath and pciBusID",
+        "CONF046", "warning", FAILS,
+        "{path}: {plugin} needs one of device, hwaddr, kernelpath and pciBusID, unless Multus puts one in",
         "name the interface, or set the capability deviceID where a device plugin picks it",
     ),
     "conf-needs-veth": (
@@ -318,6 +318,11 @@ REGISTRY = {
         "CONF055", "error", FAILS,
         "cannot be loaded, and with it network {network!r} in runtimes with libcni 1.3.0 or newer: {reason}",
         "repair or remove it",
+    ),
+    "conf-static-empty": (
+        "CONF057", "warning", FAILS,
+        "{path}: there is no address for a pod, unless its runtime passes one",
+        "give addresses, or set the capability ips",
     ),
     "conf-runtime-unknown": (
         "CONF056", "warning", UNAFFECTED,

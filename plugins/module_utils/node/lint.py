@@ -28,6 +28,7 @@ _WANTED = {
     "m": "an object",
     ".": "an object",
 }
+_DEEPEST = 8  # delegates within delegates, which nobody has, and our stack ends somewhere
 _LIMITS = {"i": (-(1 << 63), 1 << 63), "u": (0, 1 << 32), "U": (0, 1 << 64)}
 
 
@@ -37,6 +38,8 @@ def check_config(tree: Any, version: str, where: str, place: str = "") -> list[d
     :param version: its cniVersion, "" if it names none
     :param place: what to put before the paths of keys
     """
+    if place.count("delegate") > _DEEPEST:
+        return []
     listed = gojson.field(tree, "plugins")
     if not isinstance(listed, list):
         return check_plugins([tree], version, where, [place.rstrip(".")])
@@ -105,8 +108,12 @@ def _delegates(plugin: Any, kind: str) -> list[Any]:
 
 def _as_flannel_sends(delegate: Any) -> Any:
     """Return a delegate of flannel with what flannel adds: its type unless given, and an ipam."""
-    kind = (("type", "bridge"),) if gojson.field(delegate, "type") is None else ()
-    return delegate + kind + (("ipam", (("type", "host-local"),)),)
+    added: list[tuple[str, Any]] = [("ipam", (("type", "host-local"),))]
+    if gojson.field(delegate, "type") is None:
+        added.append(("type", "bridge"))
+    if gojson.field(delegate, "type") in (None, "bridge") and gojson.field(delegate, "isGateway") is None:
+        added.append(("isGateway", True))
+    return (*delegate, *added)
 
 
 class _Walk:
@@ -207,9 +214,7 @@ def _broken_rule(value: Any, rule: str) -> str:
         choices = rule.split("|")
         return "" if value in choices else "one of " + ", ".join(choices)
     if rule == "mac":
-        digits = value.replace(":", "").replace("-", "").replace(".", "")
-        good = len(digits) == 12 and not digits.strip("0123456789abcdefABCDEF") and len(value) in (14, 17)
-        return "" if good else "a MAC address"
+        return "" if _is_mac(value) else "a MAC address"
     if rule == "ifname":
         return "the name of an interface" if names.interface_fault(value) else ""
     try:
@@ -217,3 +222,13 @@ def _broken_rule(value: Any, rule: str) -> str:
         return ""
     except ValueError:
         return "an address with a prefix length, such as 192.0.2.1/24" if rule == "cidr" else "an IP address"
+
+
+def _is_mac(text: str) -> bool:
+    """Tell whether Go reads a hardware address in it: 6, 8 or, for InfiniBand, 20 octets."""
+    mark = "." if "." in text else text[2:3]
+    groups = text.split(mark) if mark in (":", "-", ".") else []
+    width, counts = (4, (3, 4, 10)) if mark == "." else (2, (6, 8, 20))
+    return len(groups) in counts and all(
+        len(one) == width and not one.strip("0123456789abcdefABCDEF") for one in groups
+    )

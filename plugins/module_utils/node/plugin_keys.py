@@ -32,13 +32,13 @@ mtu=i hairpinMode=b promiscMode=b vlan=i:0..4094 vlanTrunk=l.vlanTrunk preserveD
 enabledad=b disableContainerInterface=b portIsolation=b
 .vlanTrunk minID=i:1..4094 maxID=i:1..4094 id=i:1..4094
 ptp ipMasq=b ipMasqBackend=s:iptables|nftables mtu=i
-macvlan master=s:ifname mode=s:bridge|private|vepa|passthru mtu=i mac=s:mac linkInContainer=b bcqueuelen=u
-ipvlan master=s:ifname mode=s:l2|l3|l3s mtu=i linkInContainer=b
-vlan master!=s:ifname vlanId=i:0..4094 mtu=i linkInContainer=b
-host-device device=s:ifname hwaddr=s:mac kernelpath=s pciBusID=s DPDKMode=b
+macvlan master=s mode=s:bridge|private|vepa|passthru mtu=i mac=s:mac linkInContainer=b bcqueuelen=u
+ipvlan master=s mode=s:l2|l3|l3s mtu=i linkInContainer=b
+vlan master!=s vlanId=i:0..4094 mtu=i linkInContainer=b
+host-device device=s hwaddr=s:mac kernelpath=s pciBusID=s DPDKMode=b
 loopback
 dummy
-tap multiQueue=b mtu=i mac=s:mac owner=u group=u selinuxContext=s bridge=s:ifname
+tap multiQueue=b mtu=i mac=s:mac owner=u group=u selinuxContext=s bridge=s
 
 portmap backend=s:iptables|nftables snat=b conditionsV4=ls conditionsV6=ls masqAll=b markMasqBit=i:0..31 \
 externalSetMarkChain=s
@@ -90,6 +90,8 @@ OLDEST = {"bandwidth": "0.3.0", "vrf": "0.3.1", "firewall": "0.4.0"}
 CHAINED = ("portmap", "bandwidth", "tuning", "firewall", "sbr", "vrf")
 #: Plugins that make the pod's interface under the name that the runtime wants.
 MAKERS = ("bridge", "ptp", "macvlan", "vlan", "host-device", "dummy", "tap")
+#: Plugins that set an MTU.
+WITH_MTU = ("bridge", "ptp", "macvlan", "ipvlan", "vlan", "tap", "tuning")
 #: What plugins take from runtimeConfig, if a capability asks for it; the main plugin passes that of its ipam on.
 CAPABILITIES = {
     "bridge": "mac", "macvlan": "mac", "tap": "mac", "tuning": "mac", "host-device": "deviceID",

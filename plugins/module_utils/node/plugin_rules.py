@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_LONGEST_NUMBER = 21
 _BURST_LIMIT = 8 * 0xFFFFFFFF
 _SMALLEST_MTU, _SMALLEST_MTU_FOR_V6, _LARGEST_MTU = 68, 1280, 65535
 
@@ -68,7 +69,8 @@ class _Rules:
 
     def number(self, key: str, node: Any = None) -> int:
         value = gojson.field(self.plugin if node is None else node, key)
-        return int(value.literal) if isinstance(value, gojson.Number) and value.literal.lstrip("-").isdigit() else 0
+        literal = value.literal if isinstance(value, gojson.Number) else ""
+        return int(literal) if literal.lstrip("-").isdigit() and len(literal) <= _LONGEST_NUMBER else 0
 
     def on(self, key: str) -> bool:
         return self.get(key) is True
@@ -101,7 +103,7 @@ class _Rules:
         wanted = {name for name, value in given if value is True} if isinstance(given, tuple) else set()
         used = plugin_keys.CAPABILITIES.get(self.kind)
         if used is None:
-            return
+            return  # a plugin of another product
         ipam = self.text("type", self.get("ipam") or ())
         more = plugin_keys.IPAM_CAPABILITIES.get(ipam, None)
         for name in sorted(wanted - set(used.split())):
@@ -112,7 +114,7 @@ class _Rules:
             self.fact("conf-capability-missing", capability=used)
 
     def mtu(self) -> None:
-        mtu = self.number("mtu") if self.kind in plugin_keys.CAPABILITIES else 0
+        mtu = self.number("mtu") if self.kind in plugin_keys.WITH_MTU else 0
         if mtu < 0 and self.kind in ("bridge", "ptp", "ipvlan"):
             self.fact("conf-value-default", "mtu", value=str(mtu), wanted="a number of 0 or more")
         elif mtu < 0 or 0 < mtu < _SMALLEST_MTU or mtu > _LARGEST_MTU:
@@ -221,8 +223,9 @@ class _Rules:
         ipam = self.get("ipam")
         listed = gojson.field(ipam, "addresses")
         rows = listed if isinstance(listed, list) else []
-        if not rows and gojson.field(self.get("capabilities"), "ips") is not True:
-            self.fact("conf-key-needed", "ipam.addresses")
+        asked = gojson.field(gojson.field(self.get("args"), "cni"), "ips")
+        if not rows and not asked and gojson.field(self.get("capabilities"), "ips") is not True:
+            self.fact("conf-static-empty", "ipam.addresses")
         families = []
         for at, row in enumerate(rows):
             try:

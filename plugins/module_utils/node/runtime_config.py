@@ -31,7 +31,8 @@ class RuntimeConfig:
     """What one runtime is told. ``unknown``: why nobody can tell, "" if one can; then the rest is the defaults.
 
     conf_dir, bin_dirs: its directories. max_networks: how many files containerd loads, 0 for all. default_network:
-    CRI-O's ``cni_default_network``. found: whether there is a configuration file at all.
+    CRI-O's ``cni_default_network``. found: whether there is a configuration file at all. disabled: whether containerd
+    runs without its CRI plugin, and so without CNI.
     """
 
     def __init__(self) -> None:
@@ -41,6 +42,7 @@ class RuntimeConfig:
         self.bin_dirs = [DEFAULT_BIN_DIR]
         self.max_networks = 1
         self.default_network = ""
+        self.disabled = False
 
 
 def containerd(path: str) -> RuntimeConfig:
@@ -62,6 +64,8 @@ def containerd(path: str) -> RuntimeConfig:
             added = _document(extra)
             if added and set(_table(added, "plugins")) & set(_CRI_PLUGINS.values()):
                 raise toml.Unreadable(f"{extra} changes the CRI plugin as well, and its release decides how they merge")
+        switched_off = {str(one) for one in _get(document, "disabled_plugins", list, [])}
+        config.disabled = bool(switched_off & {"cri", "io.containerd.grpc.v1.cri"})
         cni = _table(_table(_table(document, "plugins"), plugin), "cni")
         config.conf_dir = _get(cni, "conf_dir", str, config.conf_dir)
         listed = _get(cni, "bin_dirs", list, []) or [_get(cni, "bin_dir", str, DEFAULT_BIN_DIR)]

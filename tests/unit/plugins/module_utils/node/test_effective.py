@@ -160,6 +160,13 @@ def test_what_is_not_understood_is_unknown(tmp_path, text):
     assert findings.from_facts(facts)[0]["text"].startswith("nobody can tell which network containerd uses: ")
 
 
+def test_containerd_without_its_cri_plugin_uses_no_network(tmp_path):
+    write_file(tmp_path / "net.d", "a.conflist", conflist("a"))
+    path = toml_file(tmp_path, 'disabled_plugins = ["cri"]\n')
+    reason = with_configs(tmp_path / "net.d", path)["containerd"]["reason"]
+    assert reason.endswith("if its CRI plugin ran, but that is switched off")
+
+
 def test_an_unreadable_configuration_is_unknown(tmp_path):
     write_file(tmp_path / "net.d", "a.conflist", conflist("a"))
     found = with_configs(tmp_path / "net.d", str(tmp_path), str(tmp_path / "net.d"))

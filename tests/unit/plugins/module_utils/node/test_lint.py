@@ -213,7 +213,7 @@ def test_a_value_of_another_type(kind, key, wrong):
             {"type": "macvlan", "ipam": {"type": "dhcp", "request": [{"option": 6}]}},
             ("conf-key-type", "plugins[0].ipam.request[0].option"),
         ),
-        ({"type": "ptp", "ipam": {"type": "static"}}, ("conf-key-needed", "plugins[0].ipam.addresses")),
+        ({"type": "ptp", "ipam": {"type": "static"}}, ("conf-static-empty", "plugins[0].ipam.addresses")),
         (
             {"type": "ptp", "ipam": {"type": "static", "addresses": [{"address": "10.1.0.5"}]}},
             ("conf-value-refused", "plugins[0].ipam.addresses[0].address"),
@@ -286,6 +286,70 @@ def test_bandwidth_wants_a_veth():
     assert lint({"type": "macvlan", "ipam": HOST_LOCAL}, limit) == [("conf-needs-veth", "plugins[1]")]
     assert lint({"type": "bridge", "ipam": HOST_LOCAL}, limit) == []
     assert lint({"type": "somebody-elses"}, limit) == []
+
+
+def test_addresses_may_come_from_elsewhere():
+    empty = {"type": "ptp", "ipam": {"type": "static"}}
+    assert lint(dict(empty, capabilities={"ips": True})) == []
+    assert lint(dict(empty, args={"cni": {"ips": ["10.1.0.5/24"]}})) == []
+    assert lint({"type": "host-device", "capabilities": {"deviceID": True}}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("02:00:00:00:00:01", True),
+        ("02-AA-00-00-00-01", True),
+        ("0200.0000.0001", True),
+        (":".join(["00"] * 8), True),
+        (":".join(["80"] * 20), True),
+        (":".join(["00"] * 7), False),
+        ("02:00-00:00:00:01", False),
+        ("020000000001", False),
+        ("2:00:00:00:00:01", False),
+        ("02:00:00:00:00:+1", False),
+    ],
+)
+def test_hardware_addresses(text, good):
+    assert (
+        lint({"type": "host-device", "hwaddr": text}) == [] if good else [("conf-value-refused", "plugins[0].hwaddr")]
+    )
+
+
+def test_an_interface_that_is_there_may_have_a_long_second_name():
+    assert lint({"type": "macvlan", "master": "enx0123456789abcdef"}) == []
+
+
+def test_flannel_makes_its_bridge_a_gateway():
+    assert lint({"type": "flannel", "delegate": {"ipMasq": True}}) == []
+    found = lint({"type": "flannel", "delegate": {"ipMasq": True, "isGateway": False}})
+    assert found == [("conf-masquerade-idle", "plugins[0].delegate.ipMasq")]
+
+
+def test_odd_documents_are_no_trouble():
+    nest = {"type": "bridge", "mtu": "1"}
+    for _level in range(200):
+        nest = {"type": "multus", "delegates": [nest, {"plugins": [1, None, "x", []]}, 7]}
+    assert {kind for kind, _path in lint(nest)} == {"conf-key-type", "conf-delegate-itself"}
+    huge = '{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"bridge","mtu":%s,"vlanTrunk":[1,{"id":%s}]}]}'
+    assert ("conf-key-type", "plugins[0].mtu") in facts_of(huge % ("9" * 5000, "9" * 5000))
+    for odd in ([], {}, 1, "x", None, True, [[]], [{}], {"type": 1}):
+        for key in (
+            "ipam",
+            "vlanTrunk",
+            "delegates",
+            "sysctl",
+            "delegate",
+            "runtimeConfig",
+            "args",
+            "dns",
+            "capabilities",
+        ):
+            for kind in ("bridge", "multus", "flannel", "tuning", "calico", "bandwidth", "nobodys"):
+                facts_of({"cniVersion": "1.0.0", "name": "n", "plugins": [MADE, {"type": kind, key: odd}]})
+        facts_of(
+            {"cniVersion": "1.0.0", "name": "n", "plugins": [dict(MADE, ipam={"type": "static", "addresses": [odd]})]}
+        )
 
 
 def test_an_ipvlan_may_stand_behind_another_plugin():
