@@ -21,7 +21,7 @@ from .supply import Supply, open_supply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any
 
 
@@ -63,6 +63,7 @@ def install(
         actions = ours.complete(plan(wanted, present, owner), present)
         actions += plan_removal({name: record.plugins[name]["sha256"] for name in outdated}, (), present)
         staying = {name for name, action in actions if action == KEPT}
+        gone = set(outdated) - staying
         changes = [name for name, action in actions if action in WRITES or action == REMOVED]
         if changes:
             supply.need_content([name for name in changes if name in wanted])
@@ -78,13 +79,13 @@ def install(
                     current.previous = previous.entries(current, present, fresh, named) if keep_previous else {}
                     stack.callback(previous.keep(state_dir, bin_dir, current.previous))
                 _note(current, supply, actions, {}, own)
-                current.forget(set(outdated) - staying)
-                current.pending = changes
+                current.pending = list(changes)
                 with ours.installing():
                     current.save()
                     stack.pop_all()  # now the record speaks of the copies
                     yield
                 current.pending = []
+                current.forget(gone)  # only now: a run that is killed leaves none behind that nothing speaks of
                 with contextlib.suppress(NodenetError):  # all is in place; the next run comes to the same
                     current.save()
 
@@ -107,7 +108,7 @@ def install(
     ]
     report.facts += bin_report.drift_facts(bin_dir, record, present, [name for name, _action in all_actions], staying)
     if not check_mode:
-        _remember(state_dir, bin_dir, supply, actions, report.answers, own)
+        _remember(state_dir, bin_dir, supply, actions, report.answers, own, gone)
         settled = manifest.Manifest(state_dir, bin_dir)
         previous.sweep(state_dir, bin_dir, settled)
         ours.sweep(state_dir, settled.kept_code())
@@ -198,7 +199,10 @@ def remove(
 
 
 def _is_new(record: manifest.Manifest, name: str, digest: str | None) -> bool:
-    """Tell a new version, or none any more, from one that is only repaired."""
+    """Tell a new version, or none any more, from one that is only repaired, or finished after a run was killed."""
+    entry = record.previous.get(name)
+    if entry and name in record.pending and entry["written"] == digest:
+        return False
     return record.plugins.get(name, {}).get("sha256") != digest
 
 
@@ -236,13 +240,16 @@ def _remember(
     actions: Sequence[tuple[str, str]],
     answers: Mapping[str, dict[str, Any]],
     own: Sequence[str],
+    gone: Collection[str],
 ) -> None:
     """Record what spares the next run some work; what is ours is recorded already."""
     record = manifest.Manifest(state_dir, bin_dir)
     _note(record, supply, actions, answers, own)
+    record.forget(gone)
     if not record.differs():
         return
     # A run that has nothing to write needs no state directory that it can write to.
     with contextlib.suppress(NodenetError), manifest.updating(state_dir, bin_dir) as current:
         _note(current, supply, actions, answers, own)
+        current.forget(gone)
         current.save()

@@ -46,6 +46,7 @@ class Embedded:
         self._bin_dir = bin_dir
         self._before = executables.named_versions(bin_dir)
         self._sources: dict[str, str] = {}
+        self._python = ""
         self._whole = True
         self.launchers: dict[str, bytes] = {}
         self.version = ""
@@ -56,10 +57,10 @@ class Embedded:
                 f"Cannot install {' and '.join(names)} in {bin_dir}: the sources did not come with the task; "
                 "its action plugin sends them, so run it as nodenet.cni.plugin_binaries"
             )
-        python = executables.node_python()
+        python = self._python = executables.node_python()
         self._sources = unpack(packed)
         self.version = executables.version_hash(self._sources, python)
-        self._whole = executables.is_whole(bin_dir, self.version, self._sources)
+        self._whole = executables.is_whole(bin_dir, self.version, self._sources, python)
         place = os.path.abspath(bin_dir)
         self.launchers = {name: executables.launcher(name, python, place, self.version) for name in names}
 
@@ -87,7 +88,7 @@ class Embedded:
         there = executables.versions(self._bin_dir)
         try:
             try:
-                executables.write_version(self._bin_dir, self.version, self._sources)
+                executables.write_version(self._bin_dir, self.version, self._sources, self._python)
             except OSError as exc:
                 raise NodenetError(
                     f"Cannot install {' and '.join(self.launchers)} in {self._bin_dir}: {exc.strerror or exc}; "

@@ -4,12 +4,18 @@
 
 """The executables: CNI plugins that are this collection's own code, as they lie on a node.
 
-    <bin_dir>/host-local                        launcher, a few lines
+    <bin_dir>/host-local                        launcher, one line that names the starter
+    <bin_dir>/.nodenet-cni/<hash>/host-local    starter, a few lines for the node's Python
     <bin_dir>/.nodenet-cni/<hash>/nodenet_cni/  the packages cni and host_local, sources and byte code
 
 The directory of a version is written under another name first and renamed; the launcher is then renamed into place and
 names the version by its hash. So a call sees one version, whole, and calls in flight keep theirs: the version before
 the present one stays until the next change.
+
+An interpreter opens a script by its name some milliseconds after the kernel has read its first line. Were the launcher
+what Python is to read, a call would fail if another plugin, or none, has taken its place meanwhile. So the kernel alone
+reads the launcher, and Python reads the starter, which stays with its version. (Where the path is too long for a first
+line, the launcher is a starter.)
 """
 
 from __future__ import annotations
@@ -36,6 +42,10 @@ PACKAGE = "nodenet_cni"
 PLUGINS = {"host-local": "host_local.commands"}
 _ENTRY = "cni/process.py"
 _LAUNCHER = """\
+#!{starter}
+# {plugin} of the Ansible collection nodenet.cni. Made by nodenet.cni.plugin_binaries; changes are lost.
+"""
+_STARTER = """\
 #!{python} -IBS
 # {plugin} of the Ansible collection nodenet.cni. Made by nodenet.cni.plugin_binaries; changes are lost.
 import sys
@@ -82,7 +92,7 @@ def _imports(text: str, path: str) -> list[str]:
 
 def version_hash(sources: Mapping[str, str], python: str) -> str:
     """Return the name of a version: it changes with every source and with the interpreter."""
-    digest = hashlib.sha256(f"{python} {sys.version} {_LAUNCHER}".encode())
+    digest = hashlib.sha256(f"{python} {sys.version} {_LAUNCHER} {_STARTER}".encode())
     for path in sorted(sources):
         digest.update(f"\0{path}\0{sources[path]}".encode())
     return digest.hexdigest()[:32]
@@ -110,9 +120,25 @@ def node_python() -> str:
 
 def launcher(plugin: str, python: str, bin_dir: str, version: str) -> bytes:
     """Return the content of a launcher."""
+    path = os.path.join(bin_dir, STORE, version, plugin)
+    if len(os.fsencode(path)) > _SHEBANG_LIMIT - len("#!") or not path.isprintable() or " " in path:
+        return starter(plugin, python, bin_dir, version)
+    return _LAUNCHER.format(starter=path, plugin=plugin).encode("utf-8", "surrogateescape")
+
+
+def starter(plugin: str, python: str, bin_dir: str, version: str) -> bytes:
+    """Return the content of a starter."""
     path = os.path.join(bin_dir, STORE, version)
-    text = _LAUNCHER.format(python=python, plugin=plugin, path=path, package=PACKAGE, module=PLUGINS[plugin])
+    text = _STARTER.format(python=python, plugin=plugin, path=path, package=PACKAGE, module=PLUGINS[plugin])
     return text.encode("utf-8", "surrogateescape")
+
+
+def launched_python(path: str) -> str:
+    """Return the interpreter that a launcher ends up with. Errors: OSError."""
+    with open(path, "rb") as stream:
+        words = stream.readline(256)[len(b"#!") :].split()
+    first = os.fsdecode(words[0]) if words else ""
+    return launched_python(first) if f"/{STORE}/" in first else first
 
 
 def launched_version(path: str) -> str | None:
@@ -127,7 +153,7 @@ def launched_version(path: str) -> str | None:
         return None
     finally:
         os.close(fd)
-    found = re.search(re.escape(f"/{STORE}/").encode() + rb"([0-9a-f]{32})['\"]", head)
+    found = re.search(re.escape(f"/{STORE}/").encode() + rb"([0-9a-f]{32})['\"/]", head)
     return found.group(1).decode() if found else None
 
 
@@ -151,9 +177,17 @@ def old_versions(bin_dir: str, keep: Collection[str]) -> list[str]:
     return [name for name in versions(bin_dir) if name not in keep]
 
 
-def is_whole(bin_dir: str, version: str, sources: Mapping[str, str]) -> bool:
+def is_whole(bin_dir: str, version: str, sources: Mapping[str, str], python: str) -> bool:
     """Tell whether a version lies there with all of its sources as they are here, and byte code beside them."""
     root = os.path.join(bin_dir, STORE, version, PACKAGE)
+    for plugin, content in _starters(bin_dir, version, sources, python).items():
+        try:
+            path = os.path.join(bin_dir, STORE, version, plugin)
+            with open(path, "rb") as stream:
+                if stream.read() != content or not os.fstat(stream.fileno()).st_mode & 0o111:
+                    return False
+        except OSError:
+            return False
     for path, text in sources.items():
         try:
             with open(os.path.join(root, path), encoding="utf-8") as stream:
@@ -183,7 +217,15 @@ def _is_byte_code(path: str, text: str) -> bool:
     return True
 
 
-def write_version(bin_dir: str, version: str, sources: Mapping[str, str]) -> None:
+def _starters(bin_dir: str, version: str, sources: Mapping[str, str], python: str) -> dict[str, bytes]:
+    return {
+        plugin: starter(plugin, python, os.path.abspath(bin_dir), version)
+        for plugin, module in PLUGINS.items()
+        if module.replace(".", "/") + ".py" in sources
+    }
+
+
+def write_version(bin_dir: str, version: str, sources: Mapping[str, str], python: str) -> None:
     """Write a version of the packages, in one step as far as others can see. Errors: OSError, nothing has changed."""
     store = os.path.join(bin_dir, STORE)
     files.make_directory(store, 0o755)
@@ -191,6 +233,9 @@ def write_version(bin_dir: str, version: str, sources: Mapping[str, str]) -> Non
     staged = f"{final}.{os.getpid()}"
     shutil.rmtree(staged, ignore_errors=True)
     try:
+        os.makedirs(staged)
+        for plugin, content in _starters(bin_dir, version, sources, python).items():
+            _write(os.path.join(staged, plugin), content, 0o755)
         _write_tree(os.path.join(staged, PACKAGE), sources)
         if os.path.lexists(final):  # damaged, or it would not be written again
             os.rename(final, f"{staged}.old")
@@ -220,14 +265,14 @@ def _byte_code(path: str) -> str:
     return os.path.join(head, "__pycache__", f"{name[:-3]}.{sys.implementation.cache_tag}.pyc")
 
 
-def _write(path: str, data: bytes) -> None:
+def _write(path: str, data: bytes, mode: int = 0o644) -> None:
     with open(path, "wb") as stream:
         stream.write(data)
-    _finish(path)
+    _finish(path, mode)
 
 
-def _finish(path: str) -> None:
-    os.chmod(path, 0o644)
+def _finish(path: str, mode: int = 0o644) -> None:
+    os.chmod(path, mode)
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -256,8 +301,8 @@ def build(root: str, bin_dir: str, plugins: Sequence[str], python: str) -> list[
     bin_dir = os.path.abspath(bin_dir)
     sources = collect_sources(root, plugins)
     version = version_hash(sources, python)
-    if not is_whole(bin_dir, version, sources):
-        write_version(bin_dir, version, sources)
+    if not is_whole(bin_dir, version, sources, python):
+        write_version(bin_dir, version, sources, python)
     launchers = []
     before = set()
     for plugin in plugins:

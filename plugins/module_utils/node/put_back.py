@@ -35,7 +35,8 @@ def put_back(bin_dir: str, state_dir: str, include: Sequence[str] = (), check_mo
     actions = plan_return(kept, include, present)
     new = [name for name, action in actions if action in WRITES]
     staying = [name for name, action in actions if action == KEPT]
-    changes = [name for name, action in actions if action in WRITES or action == REMOVED]
+    removed = [name for name, action in actions if action == REMOVED]
+    changes = [name for name, action in actions if name in removed or action in WRITES]
     bin_checks.place(bin_dir, changes, present)
     store = previous.Store(state_dir, kept)
     store.verify(new)
@@ -50,10 +51,11 @@ def put_back(bin_dir: str, state_dir: str, include: Sequence[str] = (), check_mo
             with manifest.updating(state_dir, bin_dir) as current:
                 if current.previous != record.previous:
                     raise NodenetError(f"Cannot put back plugins in {bin_dir}: another task installs some; try again")
-                _note(current, kept, staying)
-                current.pending = changes
+                _note(current, kept, staying + removed)
+                current.pending = list(changes)
                 current.save()
                 yield
+                _note(current, kept, staying)
                 current.pending = []
                 with contextlib.suppress(NodenetError):  # all is in place; the next run comes to the same
                     current.save()
@@ -88,7 +90,7 @@ def put_back(bin_dir: str, state_dir: str, include: Sequence[str] = (), check_mo
         "changed": bool(changes),
         "bin_dir": bin_dir,
         "plugins": plugins,
-        "removed": [name for name, action in actions if action == REMOVED],
+        "removed": removed,
         "ignored": [],
         "findings": findings.from_facts(report.facts + facts),
         "diff": bin_report.diff(bin_dir, actions, present, looks),
@@ -115,11 +117,10 @@ def _chosen(
 
 def _note(record: manifest.Manifest, kept: dict[str, dict[str, Any]], staying: Sequence[str]) -> None:
     """Put into the record what it said of these before."""
+    record.pending = [name for name in record.pending if name not in kept or name in staying]
     for name, entry in kept.items():
         if name in staying:
             continue
-        if name in record.pending:
-            record.pending.remove(name)
         was = entry["record"]
         if was is None or record.plugins.get(name, {}).get("sha256") != was["sha256"]:
             record.plugins.pop(name, None)

@@ -33,6 +33,7 @@ class Action(action.ActionModule):
         self.calls = []
         self.transfers = []
         self._task = types.SimpleNamespace(args=dict(arguments, bin_dir=str(top / "bin"), state_dir=str(top / "state")))
+        self.machine = {"rc": 0, "stdout": os.uname().machine + "\n"}
         shell = types.SimpleNamespace(tmpdir=None, join_path=os.path.join)
         self._loader = types.SimpleNamespace(get_basedir=lambda: str(top.parent))
         self._connection = types.SimpleNamespace(_shell=shell)
@@ -42,6 +43,10 @@ class Action(action.ActionModule):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(action.ActionBase, "run", lambda *_args: {})
             return super().run(tmp, task_vars)
+
+    def _low_level_execute_command(self, command):
+        assert command == "uname -m"
+        return self.machine
 
     def _find_needle(self, dirname, needle):
         assert dirname == "files"
@@ -167,6 +172,50 @@ def test_part_of_a_directory(play, tmp_path):
     result, _done = play(src="cni")
     assert result["failed"]
     assert "its link away leads out of it" in result["msg"]
+
+
+def test_what_is_not_taken_of_a_directory_is_not_taken_for_gone(play, tmp_path):
+    top = tmp_path / "files" / "cni"
+    for name in ("bridge", "ptp", "sbr"):
+        plugin_files.write(top / name, plugin_files.elf("1"))
+    play(src="cni")
+    for name in ("bridge", "ptp"):
+        plugin_files.write(top / name, plugin_files.elf("2"))
+    os.unlink(str(top / "sbr"))
+    result, _done = play(src="cni", include=["bridge"])
+    assert (result["removed"], result["ignored"]) == (["sbr"], ["ptp"])
+    assert sorted(os.listdir(str(tmp_path / "node" / "bin"))) == ["bridge", "ptp"]
+    second, done = play(src="cni", include="bridge")
+    assert (second["changed"], done.transfers) == (False, [])
+
+
+def test_architecture_of_the_node(play, tmp_path, monkeypatch):
+    name = f"cni-{plugin_files.HERE}.tgz"
+    path = archive(tmp_path, "1", name)
+    with open(path, "rb") as stream:
+        digest = hashlib.sha256(stream.read()).hexdigest()
+    (tmp_path / "files" / f"{plugin_files.HERE}.sha256").write_text(digest)
+    result, done = play(src="cni-{arch}.tgz", checksum="sha256:{arch}.sha256")
+    assert result["changed"] is True
+    assert os.path.basename(done.transfers[0][1]) == name
+    result, _done = play(src="none-{arch}.tgz")
+    assert result["msg"].startswith(f"Cannot find none-{plugin_files.HERE}.tgz on the controller")
+
+    def told(**answer):
+        monkeypatch.setattr(Action, "_low_level_execute_command", lambda *_arguments: answer)
+        return play(src="cni-{arch}.tgz")[0]["msg"]
+
+    assert told(rc=0, stdout="i686\n").startswith("Cannot choose the archive for a node whose machine is 'i686': ")
+    assert told(rc=127, stdout="", stderr="uname: not found\n") == (
+        "Cannot ask the node for its architecture with uname -m: uname: not found"
+    )
+
+
+def test_putting_back_needs_no_source(play, tmp_path):
+    archive(tmp_path, "1")
+    play(src="cni.tgz")
+    result, done = play(src="none.tgz", state="previous")
+    assert (result["changed"], result["removed"], done.transfers) == (True, ["bridge"], [])
 
 
 def test_checksum_is_verified_before_anything_travels(play, tmp_path):

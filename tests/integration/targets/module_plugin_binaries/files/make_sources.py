@@ -40,7 +40,7 @@ def elf(machine, size):
     return header + struct.pack("<IIQQQQQQ", 1, 5, 0, 0x400000, 0x400000, size, size, 0x1000)
 
 
-def main(top):
+def main(top, machine):
     def at(name):
         return os.path.join(top, name)
 
@@ -66,10 +66,19 @@ def main(top):
     tar(at("wrong-architecture.tgz"), {"alpha": elf(9999, 120)})
     tar(at("truncated.tgz"), {"alpha": program[: len(program) // 2]})
     tar(at("traversal.tgz"), {"alpha": program, "../../evil": b""})
+    with tarfile.open(at("swollen.tgz"), "w:gz") as archive:
+        header = tarfile.TarInfo("././@PaxHeader")
+        header.type, header.size = tarfile.XHDTYPE, 64 << 20
+        archive.fileobj.write(header.tobuf(tarfile.USTAR_FORMAT))
+        for _number in range(64):
+            archive.fileobj.write(bytes(1 << 20))
+    for version, names in {"v1.0.0": ("alpha", "beta", "gamma"), "v2.0.0": ("alpha", "delta")}.items():
+        contents = {name: (SCRIPT % version).encode() for name in names}
+        tar(at(f"example-{machine}-{version}.tgz"), contents)
     tar(at("link.tar"), {"alpha": program, "beta": "/etc/shadow"}, "w")
     with open(at("page.tgz"), "w", encoding="utf-8") as stream:
         stream.write("<!DOCTYPE html><title>404</title>")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.node import executables, files
+from ansible_collections.nodenet.cni.plugins.module_utils.node import embedded, executables, files
 from ansible_collections.nodenet.cni.tests.unit import plugin_files
 from ansible_collections.nodenet.cni.tests.unit.plugin_files import Node
 
@@ -27,13 +27,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(executables.__file__)))
 # Dies before the operation on files of that number, as Python reports them to audit hooks; prints how many there were.
 PROGRAM = """
 import json, os, signal, sys
-from ansible_collections.nodenet.cni.plugins.module_utils.node import binaries, embedded, executables, put_back
+from ansible_collections.nodenet.cni.plugins.module_utils.node import binaries, executables, put_back
 function, places, options, last = json.loads(sys.argv[1])
 executables.node_python = lambda: os.path.realpath(sys.executable)
 if "own" in options and function == "install":
-    sources = executables.collect_sources(options.pop("root"), options["own"])
-    sources["cni/versions.py"] += options.pop("more")
-    options["sources"] = embedded.pack(sources)
+    with open(options["sources"]) as stream:
+        options["sources"] = stream.read()
 seen = 0
 
 
@@ -91,8 +90,12 @@ class Killed(Node):
         shutil.copytree(str(place), str(self.top), symlinks=True)
 
 
-def own(more):
-    return {"own": ["host-local"], "root": ROOT, "more": more}
+def own(node, more):
+    """Options for the embedded plugin; its sources as they are now, and another release of them with *more*."""
+    sources = executables.collect_sources(ROOT, ["host-local"])
+    sources["cni/versions.py"] += f"# {more}\n"
+    (node.out / more).write_text(embedded.pack(sources))
+    return {"own": ["host-local"], "sources": str(node.out / more)}
 
 
 def prepare(node):
@@ -102,7 +105,7 @@ def prepare(node):
     node.put("calico", "1")
     first = node.archive({"bridge": "1", "sbr": "1", "vlan": "1"}, "cni-v1.0.0.tgz")
     second = node.archive({"bridge": "2", "ptp": "2", "tap": "2", "vlan": "1"}, "cni-v2.0.0.tgz")
-    return dict(own("# first\n"), src=first), dict(own("# second\n"), src=second)
+    return dict(own(node, "first"), src=first), dict(own(node, "second"), src=second)
 
 
 SCENARIOS = {

@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -36,7 +37,7 @@ def version(path):
 
 
 def versions(bin_dir):
-    return sorted(os.listdir(str(bin_dir / executables.STORE)))
+    return sorted(os.listdir(os.path.join(str(bin_dir), executables.STORE)))
 
 
 @pytest.fixture
@@ -61,11 +62,34 @@ def test_what_lies_there(bin_dir):
         for name in directories:
             assert stat.S_IMODE(os.stat(os.path.join(here, name)).st_mode) == 0o755
         for name in names:
-            assert stat.S_IMODE(os.stat(os.path.join(here, name)).st_mode) == 0o644
+            mode = 0o755 if name == "host-local" else 0o644
+            assert stat.S_IMODE(os.stat(os.path.join(here, name)).st_mode) == mode
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o755
-    with open(path, encoding="utf-8") as stream:
-        assert stream.readline() == f"#!{PYTHON} -IBS\n"
+    assert executables.launched_python(path) == PYTHON
     assert executables.launched_version(path) == versions(bin_dir)[0]
+
+
+def first_line(path):
+    with open(path, encoding="utf-8") as stream:
+        return stream.readline()
+
+
+def test_launcher_is_not_what_python_reads_unless_its_path_is_too_long():
+    """A call whose launcher is replaced by another plugin, or removed, while Python starts must not notice."""
+    with tempfile.TemporaryDirectory(prefix="cni-") as short:
+        path = build(short)
+        starter = os.path.join(os.path.realpath(short), executables.STORE, versions(short)[0], "host-local")
+        assert first_line(path) == f"#!{starter}\n"
+        assert first_line(starter) == f"#!{PYTHON} -IBS\n"
+        for name in ("l" * 80, "with space"):
+            deep = os.path.join(short, name)
+            path = build(deep)
+            assert first_line(path) == f"#!{PYTHON} -IBS\n"
+            assert version(path).startswith(b'{"cniVersion"')
+            assert (executables.launched_python(path), executables.launched_version(path)) == (
+                PYTHON,
+                versions(deep)[0],
+            )
 
 
 def test_only_what_the_plugin_imports_is_there_and_all_of_it_runs_from_byte_code(bin_dir):
@@ -110,12 +134,16 @@ def test_the_version_before_stays_until_the_next_change(bin_dir, changed_root):
     assert versions(bin_dir) == sorted([second, third])
 
 
-@pytest.mark.parametrize("damage", ["source", "byte code", "file"])
+@pytest.mark.parametrize("damage", ["source", "byte code", "file", "starter", "mode of the starter"])
 def test_a_damaged_version_is_made_again(bin_dir, damage):
     path = build(bin_dir)
     root = bin_dir / executables.STORE / versions(bin_dir)[0]
     if damage == "source":
         (root / executables.PACKAGE / "cni" / "skel.py").write_text("x")
+    elif damage == "starter":
+        (root / "host-local").unlink()
+    elif damage == "mode of the starter":
+        (root / "host-local").chmod(0o644)
     elif damage == "byte code":
         shutil.rmtree(str(root / executables.PACKAGE / "cni" / "__pycache__"))
     else:
