@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -26,6 +27,72 @@ def sandbox(number: int) -> str:
     return "%064x" % (0xABC0000 + number)
 
 
+def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+class Runtime:
+    """What answers on a runtime's socket: CRI's ListPodSandbox, and nothing else.
+
+    ``sandboxes`` are the ids that it lists, or the bytes that it sends instead of an answer; None stands for a server
+    that does not know CRI. ``before`` is called when it was asked.
+    """
+
+    def __init__(self, path: Path, sandboxes) -> None:
+        self.sandboxes = sandboxes
+        self.before = lambda: None
+        self._server = socket.socket(socket.AF_UNIX)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        here = os.open(str(path.parent), os.O_PATH)
+        try:
+            self._server.bind(f"/proc/self/fd/{here}/{path.name}")
+        finally:
+            os.close(here)
+        self._server.listen(64)
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _address = self._server.accept()
+            except OSError:
+                return
+            with client:
+                client.settimeout(5)
+                try:
+                    self._answer(client)
+                except OSError:
+                    pass
+
+    def _answer(self, client: socket.socket) -> None:
+        asked = b""
+        while b"ListPodSandbox" not in asked or not asked.endswith(bytes(5)):
+            piece = client.recv(4096)
+            if not piece:
+                return
+            asked += piece
+        self.before()
+        found = self.sandboxes
+        if isinstance(found, bytes):
+            client.sendall(found)
+            return
+        answer = _frame(4, 0, 0, b"") + _frame(6, 0, 0, bytes(8)) + _frame(1, 4, 1, b"\x88")
+        if found is not None:
+            # id, a state, and a time stamp of fixed length, as protocol buffers write them
+            items = [b"\x0a\x40" + one.encode() + b"\x18\x01\x21" + bytes(8) for one in found]
+            message = b"".join(b"\x0a" + bytes([len(one)]) + one for one in items)
+            body = b"\0" + len(message).to_bytes(4, "big") + message
+            # split, and one part padded, as a server may do it
+            answer += _frame(0, 0, 1, body[:3]) + _frame(0, 8, 1, b"\x02" + body[3:] + bytes(2))
+        client.sendall(answer + _frame(1, 5, 1, b"\0\x0bgrpc-status\x010"))
+
+    def close(self) -> None:
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._server.close()
+
+
 class Node:
     """conf dir, data dir, state dir of the collection, a containerd, a storage and a results cache."""
 
@@ -38,7 +105,7 @@ class Node:
         self.storage = self.base / "storage"
         self.results = self.base / "results"
         self.crio = self.base / "crio.sock"
-        self._sockets: list[socket.socket] = []
+        self.runtime: Runtime | None = None
         self.conf_dir.mkdir()
 
     # --- what is on it
@@ -57,20 +124,8 @@ class Node:
         os.utime(str(path), (when, when))
         return path
 
-    def listen(self, path: Path) -> None:
-        """Answer on a socket, as a runtime that is up does."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        server = socket.socket(socket.AF_UNIX)
-        here = os.open(str(path.parent), os.O_PATH)
-        try:
-            server.bind(f"/proc/self/fd/{here}/{path.name}")
-        finally:
-            os.close(here)
-        server.listen(64)
-        self._sockets.append(server)
-
     def containerd(self, *sandboxes: str, tasks: dict[str, list[str]] | None = None, up: bool = True) -> None:
-        """Make the trees of a containerd with CRI."""
+        """Make the trees of a containerd with CRI, and answer on its socket."""
         for folder in (self.root / METADATA, self.root / CRI / "sandboxes", self.root / TASKS, self.state / TASKS):
             folder.mkdir(parents=True, exist_ok=True)
         for one in sandboxes:
@@ -80,7 +135,7 @@ class Node:
             for one in ids:
                 (self.state / TASKS / namespace / one).mkdir(parents=True)
         if up:
-            self.listen(self.state / "containerd.sock")
+            self.runtime = Runtime(self.state / "containerd.sock", list(sandboxes))
 
     def cache(self, container_id: str, network: str = "net", ifname: str = "eth0", netns: str = "") -> Path:
         """Leave an entry of the results cache as libcni 1.2 writes it."""
@@ -137,9 +192,9 @@ class Node:
         return sorted(calls.held(self.data_dir, network))
 
     def close(self) -> None:
-        for one in self._sockets:
-            one.close()
-        self._sockets = []
+        if self.runtime is not None:
+            self.runtime.close()
+            self.runtime = None
 
 
 def live(*ids: str | dict, age: float = 0.0) -> dict:

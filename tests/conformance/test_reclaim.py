@@ -76,7 +76,7 @@ def test_frees_the_dead_and_keeps_the_living(node):
     result = node.gc()
     assert (addresses(result["removed"]), node.held()) == (["192.0.2.3"], ["192.0.2.2"])
     assert reasons(result["removed"] + result["kept"]) == {"192.0.2.3": "dead", "192.0.2.2": "alive"}
-    assert result["kept"][0]["by"] == ["containerd"]
+    assert result["kept"][0]["by"] == ["containerd", "cri"]
     assert result["changed"]
     assert not node.gc()["changed"]
 
@@ -211,6 +211,7 @@ def test_an_idle_runtime_beside_a_matching_one_is_fine(node):
     assert addresses(result["removed"]) == ["192.0.2.3"]
     assert {one["name"]: one["state"] for one in result["sources"] if one["authoritative"]} == {
         "containerd": "empty",
+        "cri": "empty",
         "podman": "found",
     }
 

@@ -40,7 +40,7 @@ RESULTS_DIRS = ("/var/lib/cni/results", "/var/lib/cni/multus/results")
 class Source:
     """What one source says.
 
-    ``name`` is one of `SOURCES`, ``list``, or a command; ``place`` the directory or command that was asked.
+    ``name`` is one of `SOURCES`, ``list``, ``cri``, or a command; ``place`` the directory or command that was asked.
     ``forms`` are the forms of id (`id_form`) for which an authoritative source can say that an id is dead.
     ``failed`` is why nothing can be believed, empty if all went well. ``up`` is true for a runtime that was found to
     work, even if it has no container. ``in_use`` maps addresses to where they are in use. ``command`` is true for an

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is alive by the runtimes' own programs: crictl, ctr, nerdctl and podman, where they are installed.
+"""Who is alive by the answers of runtimes: by CRI, and by the programs crictl, ctr, nerdctl and podman where they are.
 
 They confirm what the state directories say, and see what lies elsewhere. One that fails, or does not answer in time, is
 a failed source, never an empty one.
@@ -16,6 +16,7 @@ import shutil
 import subprocess
 
 from ..host_local.idforms import SANDBOX_ID, id_form
+from . import liveness_cri
 from .liveness import Source
 
 TYPE_CHECKING = False
@@ -41,17 +42,36 @@ def ask(options: Mapping[str, Any], runtimes: Iterable[Source]) -> list[Source]:
     for one in options["containerd"]:
         if ("containerd", one["root"]) in at_work:
             address = one.get("address") or os.path.join(one["state"], "containerd.sock")
-            sources += [_asked("crictl", address, timeout, _crictl)] if _uses_cri(one["root"]) else []
+            cri = _cri(address, timeout, _used_cri(one["root"]))
+            sources += [cri] if cri is None else [cri, _asked("crictl", address, timeout, _crictl)]
             sources += [_asked("ctr", address, timeout, _ctr), _asked("nerdctl", address, timeout, _nerdctl)]
     if ("crio", options["storage_root"]) in at_work:
+        sources.append(_cri(options["crio_address"], timeout, True))
         sources.append(_asked("crictl", options["crio_address"], timeout, _crictl))
     if ("podman", options["storage_root"]) in at_work:
         sources.append(_asked("podman", options["storage_root"], timeout, _podman))
     return [one for one in sources if one is not None]
 
 
-def _uses_cri(root: str) -> bool:
+def _used_cri(root: str) -> bool:
     return os.path.isdir(os.path.join(root, "io.containerd.grpc.v1.cri"))
+
+
+def _cri(address: str, timeout: float, expected: bool) -> Source | None:
+    """Ask by CRI itself; None if the runtime does not speak it and never did (*expected*)."""
+    source = Source("cri", address, authoritative=True, command=True)
+    try:
+        for container_id in liveness_cri.sandboxes(address, timeout):
+            source.add(container_id)
+        source.forms.add(SANDBOX_ID)
+        source.up = True
+    except liveness_cri.NoAnswer as error:
+        if not expected:
+            return None
+        source.failed = str(error)
+    except OSError as error:
+        source.failed = f"{address}: {(error.strerror or str(error)).lower()}"
+    return source
 
 
 def _asked(program: str, place: str, timeout: float, question: Any) -> Source | None:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import stat
 
 from ..host_local.idforms import SANDBOX_ID, id_form
+from . import liveness_cri
 from .liveness import Source
 
 TYPE_CHECKING = False
@@ -50,19 +50,11 @@ def read(options: Mapping[str, Any]) -> list[Source]:
 
 def connect_fault(address: str) -> str:
     """Return why nobody answers on a unix socket, the empty text if somebody does."""
-    directory = -1
     try:
-        # the path of a socket address is short, so go by the directory
-        directory = os.open(os.path.dirname(address) or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-            client.settimeout(_CONNECT_TIMEOUT)
-            client.connect(f"/proc/self/fd/{directory}/{os.path.basename(address)}")
+        liveness_cri.connect(address, _CONNECT_TIMEOUT).close()
         return ""
     except OSError as error:
         return f"{address} does not answer ({(error.strerror or str(error)).lower()})"
-    finally:
-        if directory >= 0:
-            os.close(directory)
 
 
 def _containerd(root: str, state: str, address: str) -> Source | None:
