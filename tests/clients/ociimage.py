@@ -30,7 +30,7 @@ def write(path: object, name: str, program: object, arguments: list[str]) -> Non
     """Write an archive of the OCI layout.
 
     :param name: of the image, with its tag
-    :param program: a static executable; it is /program in the image, started with *arguments*
+    :param program: a static busybox, started with *arguments*; it goes by its name, so it is /busybox in the image
     """
     blobs: dict[str, bytes] = {}
 
@@ -40,11 +40,11 @@ def write(path: object, name: str, program: object, arguments: list[str]) -> Non
         return {"mediaType": _TYPE + kind, "digest": f"sha256:{digest}", "size": len(data)}
 
     with open(str(program), "rb") as stream:
-        layer = add("layer.v1.tar", _archive({"program": stream.read()}, 0o755))
+        layer = add("layer.v1.tar", _archive({"busybox": stream.read()}, 0o755))
     config = {
         "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
         "os": "linux",
-        "config": {"Entrypoint": ["/program", *arguments]},
+        "config": {"Entrypoint": ["/busybox", *arguments]},
         "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]},
     }
     described = add("config.v1+json", json.dumps(config).encode())

@@ -1,0 +1,200 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Real leaks of real runtimes: what host_local_gc frees, what it keeps, and what comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import addressfiles
+import needs
+import ociimage
+import pytest
+from machine import SYSTEM_PYTHON
+from test_containerd import Containerd
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+RUN = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from module_utils.cni.errors import NodenetError
+from module_utils.node import liveness, reclaim_restore, reclaim_run
+task, options = sys.argv[2], json.loads(sys.argv[3])
+try:
+    if task == "restore":
+        print(json.dumps(reclaim_restore.restore(options, False).result))
+    else:
+        where = {"containerd": liveness.CONTAINERD, "storage_root": liveness.STORAGE_ROOT, "sources": liveness.SOURCES,
+                 "crio_address": liveness.CRIO_ADDRESS, "results_dirs": liveness.RESULTS_DIRS}
+        print(json.dumps(reclaim_run.reclaim_addresses(dict(where, **options), task == "check").result))
+except NodenetError as error:
+    print(json.dumps({"failed": str(error), "sources": error.facts.get("sources")}))
+"""
+# what a reboot leaves: nothing that runs, no mounts of containers, an empty /run
+REBOOT = r"""
+kill -9 -1
+for point in $(awk '$5 ~ "^/(run|var/lib)/." {print $5}' /proc/self/mountinfo | sort -r); do umount -l "$point"; done
+rm -rf /run/* && mkdir /run/lock
+for link in $(ls /sys/class/net); do [ "$link" = lo ] || ip link del "$link"; done
+"""
+
+
+class Node:
+    """What an operator does on a machine with a network ``net`` in a data dir."""
+
+    def __init__(self, machine, work) -> None:
+        self.machine = machine
+        self.data_dir = work / "data"
+        self.options = {
+            "networks": None,
+            "all": True,
+            "orphans": False,
+            "conf_dir": str(work / "c/netd"),
+            "data_dir": None,
+            "flannel_subnet_file": str(work / "none"),
+            "state_dir": str(work / "state"),
+            "live": None,
+            "grace": 60.0,
+            "force_empty": False,
+            "command_timeout": 20.0,
+            "lock_timeout": 10.0,
+        }
+
+    def _run(self, task, options):
+        done = self.machine.run(SYSTEM_PYTHON, "-IBS", "-c", RUN, str(PLUGINS), task, json.dumps(options))
+        return json.loads(done.stdout)
+
+    def gc(self, check=False, **more):
+        return self._run("check" if check else "gc", dict(self.options, **more))
+
+    def restore(self, run_id):
+        names = ("state_dir", "lock_timeout", "data_dir")
+        return self._run("restore", dict({name: self.options[name] for name in names}, network="net", restore=run_id))
+
+    def held(self):
+        return addressfiles.held(self.data_dir, "net")
+
+    def age(self, seconds) -> None:
+        """Let some time pass for all address files."""
+        when = time.time() - seconds
+        for name in self.held():
+            os.utime(self.data_dir / "net" / name, (when, when))
+
+
+class Rebooted(Containerd):
+    """A containerd whose machine can be rebooted."""
+
+    def reboot(self, image, wipe: bool) -> None:
+        """End everything on the machine and start containerd again, with *wipe* as one that never ran before."""
+        self.machine.run("sh", "-c", REBOOT + ("rm -rf /var/lib/containerd" if wipe else ""))
+        self._server.wait()
+        self._server = subprocess.Popen(
+            [*self.machine.entry, "containerd", "--config", f"{self.work}/config.toml"],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self.wait(image)
+
+
+@pytest.fixture
+def containerd(machine, host_local_dir, tmp_path):
+    needs.require("containerd", "runc", "iptables")
+    ociimage.write(tmp_path / "pause.tar", "localhost/pause:1", needs.static_busybox(), ["sleep", "600"])
+    server = Rebooted(machine, tmp_path / "c", f"{host_local_dir}/host-local", tmp_path / "data")
+    try:
+        server.wait(tmp_path / "pause.tar")
+        yield server
+    finally:
+        server.close()
+
+
+def addresses(rows):
+    return sorted(one["address"] for one in rows)
+
+
+def test_pods_that_leaked(containerd, machine, tmp_path):
+    """Three pods leak with their runtime's data, two are alive, one address is static: exactly the three go."""
+    node, image = Node(machine, tmp_path), tmp_path / "pause.tar"
+    addressfiles.reserve_static(node.data_dir, "net", "10.94.0.9", "db-0")
+    lost = [containerd.run(f"lost{number}") for number in range(3)]
+    leaked = sorted(address for pod in lost for address in containerd.addresses(pod))
+    node.age(7200)
+    assert addresses(node.gc(check=True)["removed"]) == []
+
+    # a reboot alone leaves the pods for the kubelet to remove: their addresses are still theirs
+    containerd.reboot(image, wipe=False)
+    result = node.gc()
+    assert addresses(result["removed"]) == []
+    assert {one["reason"] for one in result["kept"]} == {"alive", "static"}
+
+    containerd.reboot(image, wipe=True)
+    alive = [containerd.run(f"alive{number}") for number in range(2)]
+    kept = sorted(address for pod in alive for address in containerd.addresses(pod))
+    node.age(7200)
+    before = node.held()
+    cached = sorted(os.listdir(machine.path("/var/lib/cni/results")))
+    assert addresses(node.gc(check=True)["removed"]) == leaked
+    assert node.held() == before
+
+    freed = node.gc()
+    assert addresses(freed["removed"]) == leaked
+    assert sorted(node.held()) == sorted([*kept, "10.94.0.9"])
+    left = os.listdir(machine.path("/var/lib/cni/results"))
+    entries = [f"net-{pod}-eth0" for pod in lost]
+    assert set(entries) <= set(cached)
+    assert not set(entries) & set(left)
+    assert {one["name"] for one in freed["sources"] if one["authoritative"]} == {"containerd", "cri", "ctr"}
+
+    assert addresses(node.restore(freed["run_id"])["added"]) == leaked
+    assert node.held() == before
+    assert sorted(os.listdir(machine.path("/var/lib/cni/results"))) == cached
+    assert addresses(node.gc()["removed"]) == leaked
+    for pod in alive:
+        containerd.stop(pod)
+        containerd.remove(pod)
+    assert node.held() == {"10.94.0.9": "static.db-0\r\neth0"}
+
+
+def test_a_node_that_came_back_empty(containerd, machine, tmp_path):
+    """Boot time newer than every file, the runtime up and empty: all go. Younger files are refused."""
+    node, image = Node(machine, tmp_path), tmp_path / "pause.tar"
+    for number in range(2):
+        containerd.run(f"lost{number}")
+    leaked = sorted(node.held())
+    containerd.reboot(image, wipe=True)
+    node.age(90)
+    assert "set force_empty=true if really nobody is alive" in node.gc()["failed"]
+    node.age(time.time() - 1000)  # before any boot
+    assert addresses(node.gc()["removed"]) == leaked
+    assert node.held() == {}
+
+
+def test_pods_of_a_containerd_that_nobody_named(containerd, machine, tmp_path):
+    """Told of the wrong directories, with a list that knows one pod: what the others do on the node is seen."""
+    node = Node(machine, tmp_path)
+    pods = [containerd.run(f"pod{number}") for number in range(3)]
+    node.age(7200)
+    wrong = [{"root": "/var/lib/other", "state": "/run/other"}]
+    live = {"attachments": [{"container_id": pods[0]}]}
+    assert "which the option containerd does not name" in node.gc(containerd=wrong, live=live)["failed"]
+    for sources in (["processes"], ["namespaces"], ["caches"]):
+        result = node.gc(sources=sources, live=live)
+        assert addresses(result["removed"]) == [], sources
+        assert {one["reason"] for one in result["kept"]} == {"alive"}, sources
+    # the list alone would have freed the addresses of two pods that run
+    assert len(node.gc(sources=[], live=live, check=True)["removed"]) == 4
+
+
+def test_a_runtime_that_is_down(containerd, machine, tmp_path):
+    node = Node(machine, tmp_path)
+    containerd.run("pod0")
+    node.age(7200)
+    machine.run("sh", "-c", "kill -9 $(pidof containerd)")
+    assert "containerd.sock does not answer" in node.gc()["failed"]
