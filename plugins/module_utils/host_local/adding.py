@@ -43,7 +43,7 @@ def add(call: Call) -> dict[str, Any]:
 
 def _allocate(call: Call, store: Store, config: IpamConfig) -> tuple[list[dict[str, str]], list[str]]:
     """Return the addresses as the result shows them, and the names of the files that were made."""
-    snapshot = store.snapshot()
+    snapshot = store.view()
     store.warn_of_unreadable(snapshot)
     waiting = list(config.requested)
     reserved: list[str] = []
@@ -108,7 +108,7 @@ def _route(route: dict[str, Any] | None) -> dict[str, Any] | None:
 def _give_back(call: Call, data_dir: str, reserved: list[str]) -> None:
     """Release what this very call reserved, when its result could not be printed (H16)."""
     with Store(data_dir, call.name) as store, store.lock(call_timeout(call)):
-        _release(call, store, store.snapshot(), reserved)
+        _release(call, store, store.view(), reserved)
 
 
 def _dns(path: str) -> dict[str, Any]:

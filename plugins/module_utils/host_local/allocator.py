@@ -45,8 +45,8 @@ class Allocator:
 
     def _next(self, store: Store, snapshot: Snapshot, container_id: str, ifname: str) -> Address:
         refuse_duplicate(snapshot, self.range_set, container_id, ifname)
-        for address in self.range_set.walk(store.last_reserved(self.index)):
-            if not snapshot.is_taken(address) and store.reserve(snapshot, address, container_id, ifname):
+        for address in snapshot.free(self.range_set, store.last_reserved(self.index)):
+            if store.reserve(snapshot, address, container_id, ifname):
                 return address
         raise CniError(INTERNAL, f"no IP addresses available in range set: {self.range_set}")
 

@@ -13,9 +13,7 @@ from __future__ import annotations
 import posix
 
 from ..cni import paths
-
-# "~" cannot stand in a network name, so no network's leftovers look like another one's
-_PREFIX = ".nodenet-{network}~"
+from .layout import beside_prefix, index_name
 
 
 class Beside:
@@ -27,14 +25,15 @@ class Beside:
     def __init__(self, directory: int, network: str) -> None:
         self.parent = posix.open("..", posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC, dir_fd=directory)
         self.usable = posix.fstat(self.parent).st_dev == posix.fstat(directory).st_dev
-        self._prefix = _PREFIX.format(network=network)
+        self._prefix = beside_prefix(network)
+        self._index = index_name(network)
         self._count = 0
         if self.usable:
             self._sweep()
 
     def _sweep(self) -> None:
         for name in posix.listdir(self.parent):
-            if name.startswith(self._prefix):
+            if name.startswith(self._prefix) and name != self._index:
                 self.remove(name)
 
     def new_name(self) -> str:

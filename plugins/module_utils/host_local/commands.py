@@ -44,7 +44,9 @@ def check(call: Call) -> None:
 
     config = load_ipam_config(call.config, call.args)
     with Store(config.data_dir, call.name) as store, store.lock(call_timeout(call)):
-        snapshot = store.snapshot()
+        if store.glance(call.container_id, call.ifname):
+            return
+        snapshot = store.view(everything=True)
         store.warn_of_unreadable(snapshot)
         call.log += store.warnings
         if not snapshot.held_by(call.container_id, call.ifname):
@@ -55,10 +57,14 @@ def delete(call: Call) -> None:
     """Release what the attachment holds, whatever else is wrong with the configuration (H4)."""
     data_dir = _data_dir(call)
     with Store(data_dir, call.name) as store, store.lock(call_timeout(call)):
-        snapshot = store.snapshot()
+        snapshot = store.view()
+        held = snapshot.to_release(call.container_id, call.ifname)
+        if not held and not snapshot.complete:
+            snapshot = store.view(everything=True)
+            held = snapshot.to_release(call.container_id, call.ifname)
         store.warn_of_unreadable(snapshot)
         call.log += store.warnings
-        store.release(snapshot, snapshot.to_release(call.container_id, call.ifname))
+        store.release(snapshot, held)
     skel.check_netns(call)
 
 

@@ -139,28 +139,26 @@ class RangeSet:
 
     def walk(self, last: Address | None = None) -> Iterator[Address]:
         """Yield every usable address once, in the order of Go's round robin: behind *last* first (spec 4.1)."""
-        ranges = self.ranges
-        begin = 0
-        for index, one in enumerate(ranges):
-            if last is not None and last in one:
-                begin = index
-                break
-        else:
-            last = None
-        yield from self._span(last.number + 1 if last else ranges[begin].start.number, ranges[begin])
-        for one in ranges[begin + 1 :] + ranges[:begin]:
-            yield from self._span(one.start.number, one)
-        if last is not None:
-            yield from self._span(ranges[begin].start.number, ranges[begin], last.number)
+        for bits, start, end in self.spans(last):
+            for number in range(start, end + 1):
+                address = Address(bits, number)
+                if address not in self.gateways:
+                    yield address
 
-    def _span(self, number: int, one: Range, end: int | None = None) -> Iterator[Address]:
-        bits = one.start.bits
-        stop = one.end.number if end is None else end
-        while number <= stop:
-            address = Address(bits, number)
-            if address not in self.gateways:
-                yield address
-            number += 1
+    def spans(self, last: Address | None = None) -> Iterator[tuple[int, int, int]]:
+        """Yield what `walk` goes through, gateways included: width in bits, first and last number."""
+        ranges = self.ranges
+        begin = next((index for index, one in enumerate(ranges) if last is not None and last in one), None)
+        if last is None or begin is None:
+            yield from (_span(one) for one in ranges)
+            return
+        yield last.bits, last.number + 1, ranges[begin].end.number
+        yield from (_span(one) for one in ranges[begin + 1 :] + ranges[:begin])
+        yield last.bits, ranges[begin].start.number, last.number
 
     def __str__(self) -> str:
         return ",".join(str(one) for one in self.ranges)
+
+
+def _span(one: Range) -> tuple[int, int, int]:
+    return one.start.bits, one.start.number, one.end.number

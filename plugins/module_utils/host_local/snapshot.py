@@ -12,7 +12,9 @@ from .layout import HOLDER_SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Mapping
+    from typing import Iterator
+
+    from .ranges import RangeSet
 
 STATIC_PREFIX = "static."
 # an address file without content that is older than this was left by a crash, not by an ADD at work (H18)
@@ -97,15 +99,17 @@ class Snapshot:
 
     ``names`` are all names in it, ``files`` the content and file time of each regular file whose name may be an
     address, ``holders`` those of each that may be a holder file, ``unreadable`` maps names to the OS error met, ``now``
-    is the time of reading.
+    is the time of reading. ``complete`` tells whether every file was read.
     """
+
+    complete = True
 
     def __init__(
         self,
         names: set[str],
         files: dict[str, tuple[bytes, float]],
         directories: set[str],
-        unreadable: Mapping[str, OSError],
+        unreadable: dict[str, OSError],
         now: float,
         holders: dict[str, tuple[bytes, float]] | None = None,
     ) -> None:
@@ -151,6 +155,10 @@ class Snapshot:
         except ValueError:
             return None
 
+    def has(self, name: str) -> bool:
+        """Tell whether something of this name, of whatever type, is there."""
+        return name in self.names
+
     def is_taken(self, address: Address) -> bool:
         """Tell whether a file of any type stands where the reservation of *address*, or its holder file, would be.
 
@@ -158,10 +166,14 @@ class Snapshot:
         time does not count (H18).
         """
         name = str(address)
-        if name in self.names and not self.is_reclaimable(name):
+        if self.has(name) and not self.is_reclaimable(name):
             return True
         name += HOLDER_SUFFIX
-        return name in self.names and not self.is_reclaimable(name)
+        return self.has(name) and not self.is_reclaimable(name)
+
+    def free(self, range_set: RangeSet, last: Address | None) -> Iterator[Address]:
+        """Yield the addresses of *range_set* that are not taken, in the order of the round robin (spec 4.1)."""
+        return (address for address in range_set.walk(last) if not self.is_taken(address))
 
     def is_reclaimable(self, name: str) -> bool:
         """Tell whether *name* is an empty address or holder file old enough to be nobody's (H18)."""

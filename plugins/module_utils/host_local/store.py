@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from typing import Sequence
 
     from .beside import Beside
+    from .indexed import IndexedSnapshot
     from .newfile import NewFile
 
 NAME_CHARS = "0123456789abcdefABCDEF.:"
 _READ_FLAGS = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK
 _MAX_CONTENT = 1 << 20
 _REOPEN_LIMIT = 10
+_LARGE = 8192
 
 
 class StoreError(CniError):
@@ -63,6 +65,7 @@ class Store:
         self.warnings: list[str] = []
         self.directory = -1
         self._beside: Beside | None = None
+        self._view: IndexedSnapshot | None = None
         self._made: list[str] = []
 
     def __enter__(self) -> Store:
@@ -159,10 +162,8 @@ class Store:
                     name = entry.name
                     names.add(name)
                     if entry.is_file(follow_symlinks=False):
-                        if not name.strip(NAME_CHARS):
-                            candidates.append(name)
-                        elif name.endswith(HOLDER_SUFFIX) and not name[: -len(HOLDER_SUFFIX)].strip(NAME_CHARS):
-                            holding.append(name)
+                        if may_be_address_file(name):
+                            (holding if name.endswith(HOLDER_SUFFIX) else candidates).append(name)
                     elif entry.is_dir(follow_symlinks=False):
                         directories.add(name)
         except OSError as error:
@@ -174,12 +175,41 @@ class Store:
         for wanted, found in ((candidates, files), (holding, holders)):
             for name in wanted:
                 try:
-                    found[name] = _read_address_file(name, directory)
+                    found[name] = read_address_file(name, directory)
                 except FileNotFoundError:
                     names.discard(name)
                 except OSError as error:
                     unreadable[name] = error
         return Snapshot(names, files, directories, unreadable, now, holders)
+
+    def view(self, everything: bool = False) -> Snapshot:
+        """Return a snapshot for the questions of one call, for which few files of a large directory need be read.
+
+        Under the lock. It answers `is_taken`, `free` and what an attachment holds. With *everything* it has read all.
+        """
+        if not self._is_large():
+            return self.snapshot()
+        from .indexed import IndexedSnapshot
+
+        self._view = IndexedSnapshot(self, everything)
+        return self._view
+
+    def glance(self, container_id: str, ifname: str) -> bool:
+        """Tell whether an address of the attachment is found at once; if not, that says nothing. Under the lock."""
+        if not self._is_large():
+            return False
+        from . import indexed
+
+        return indexed.glance(self, container_id, ifname)
+
+    def _is_large(self) -> bool:
+        """Tell whether an index would pay off: a directory of some 250 entries has this size or more."""
+        return self.exists and posix.fstat(self.directory).st_size > _LARGE
+
+    def _keep_index(self) -> None:
+        if self._view is not None:
+            self._view.keep()
+            self._view = None
 
     def warn_of_unreadable(self, snapshot: Snapshot) -> None:
         """Say which address files could not be read: whose they are cannot be told, so nothing releases them."""
@@ -230,7 +260,7 @@ class Store:
             new = self.new_file(content)
             try:
                 posix.fsync(new.fd)
-                if name in snapshot.names and snapshot.is_reclaimable(name):
+                if snapshot.has(name) and snapshot.is_reclaimable(name):
                     posix.unlink(name, dir_fd=self.directory)
                     snapshot.discard(name)
                 new.link(name, self.directory)
@@ -321,11 +351,21 @@ class _Held:
         self._fd = self._store._acquire(self._timeout, self._asked)
 
     def __exit__(self, *_exc: object) -> None:
-        if self._fd is not None:
-            paths.close(self._fd)
+        try:
+            self._store._keep_index()
+        finally:
+            if self._fd is not None:
+                paths.close(self._fd)
 
 
-def _read_address_file(name: str, directory: int) -> tuple[bytes, float]:
+def may_be_address_file(name: str) -> bool:
+    """Tell whether a name looks like that of an address file, or of a holder file."""
+    return not name.strip(NAME_CHARS) or (
+        name.endswith(HOLDER_SUFFIX) and not name[: -len(HOLDER_SUFFIX)].strip(NAME_CHARS)
+    )
+
+
+def read_address_file(name: str, directory: int) -> tuple[bytes, float]:
     """Return content and file time. A hot spot: 50,000 of these are the whole cost of a report."""
     fd = posix.open(name, _READ_FLAGS, dir_fd=directory)
     try:
