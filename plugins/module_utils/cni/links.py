@@ -21,7 +21,7 @@ _ADDRESS = _struct.Struct("=BBBBI")
 _NEIGHBOUR = _struct.Struct("=BxxxiHBB")
 _UP, _LOWER_UP = 0x1, 0x10000
 _TENTATIVE, _DAD_FAILED = 0x40, 0x08
-_RESOLVED = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable, stale, delay, probe, noarp, permanent
+_ANSWERED = 0x02 | 0x04 | 0x08 | 0x10  # reachable, stale, delay, probe; not what somebody has written there
 
 
 class Link:
@@ -100,12 +100,12 @@ def addresses(kernel: Netlink, index: int = 0) -> list[LinkAddress]:
 
 
 def resolved(kernel: Netlink, address: str) -> str:
-    """Return the hardware address under which the kernel reached *address* of late, "" if it did not."""
+    """Return the hardware address that *address* answered with of late, "" if it did not."""
     family = netlink.family_of(address)
     wanted = netlink.packed(address)
     for payload in kernel.dump(_GETNEIGH, _NEIGHBOUR.pack(family, 0, 0, 0, 0)):
         _family, _index, state, _flags, _type = _NEIGHBOUR.unpack_from(payload)
         values = netlink.attributes(payload, _NEIGHBOUR.size)
-        if values.get(1) == wanted and state & _RESOLVED:
+        if values.get(1) == wanted and state & _ANSWERED:
             return ":".join(f"{byte:02x}" for byte in values.get(2, b""))
     return ""

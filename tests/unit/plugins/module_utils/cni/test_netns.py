@@ -137,12 +137,14 @@ def test_addresses(namespace):
 
 def test_neighbours(namespace):
     add_pair(namespace)
-    namespace("neigh", "add", "10.1.1.9", "lladdr", "02:00:00:00:00:09", "dev", "va")
-    namespace("-6", "neigh", "add", "fd00::9", "lladdr", "02:00:00:00:00:0a", "dev", "va")
+    namespace("neigh", "add", "10.1.1.9", "lladdr", "02:00:00:00:00:09", "dev", "va", "nud", "reachable")
+    namespace("-6", "neigh", "add", "fd00::9", "lladdr", "02:00:00:00:00:0a", "dev", "va", "nud", "stale")
+    namespace("neigh", "add", "10.1.1.7", "lladdr", "02:00:00:00:00:07", "dev", "va", "nud", "permanent")
     with netlink.Netlink(namespace.path) as kernel:
         assert links.resolved(kernel, "10.1.1.9") == "02:00:00:00:00:09"
         assert links.resolved(kernel, "fd00::9") == "02:00:00:00:00:0a"
         assert links.resolved(kernel, "10.1.1.8") == ""
+        assert links.resolved(kernel, "10.1.1.7") == ""
 
 
 def test_routes(namespace):
