@@ -37,7 +37,8 @@ attributes:
     support: full
     details:
       - A directory for plugins or state that could not be used fails the task here already.
-      - Plugins that would be written are not asked for their versions, RV(plugins[].version) is empty for them.
+      - Plugins that would be written are not asked for their versions, RV(plugins[].version) is empty for them unless
+        they were asked before.
   diff_mode:
     support: full
   idempotent:

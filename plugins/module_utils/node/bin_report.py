@@ -40,8 +40,8 @@ class Report:
 
     def describe(self, name: str, action: str, digest: str, embedded: bool, drift: bool) -> dict[str, Any]:
         """Return the plugin's entry in the module's result; arguments as for entry(). Errors: OSError."""
-        answer = self._versions.get(digest) if action not in WRITES else None
-        if answer is None and self._can_be_asked(name, action):
+        answer = self._versions.get(digest)
+        if (answer is None or action in WRITES) and self._can_be_asked(name, action):
             answer = self._ask(name, action, digest)
         label = None if action == REMOVED else selinux.fault(os.path.join(self._bin_dir, name))
         if label:
