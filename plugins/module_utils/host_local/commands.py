@@ -46,7 +46,7 @@ def check(call: Call) -> None:
     with Store(config.data_dir, call.name) as store, store.lock(call_timeout(call)):
         if store.glance(call.container_id, call.ifname):
             return
-        snapshot = store.view(everything=True)
+        snapshot = store.snapshot()
         store.warn_of_unreadable(snapshot)
         call.log += store.warnings
         if not snapshot.held_by(call.container_id, call.ifname):
@@ -60,7 +60,7 @@ def delete(call: Call) -> None:
         snapshot = store.view()
         held = snapshot.to_release(call.container_id, call.ifname)
         if not held and not snapshot.complete:
-            snapshot = store.view(everything=True)
+            snapshot = store.snapshot()
             held = snapshot.to_release(call.container_id, call.ifname)
         store.warn_of_unreadable(snapshot)
         call.log += store.warnings

@@ -22,7 +22,7 @@ from . import index
 from .addresses import Address
 from .layout import HOLDER_SUFFIX
 from .snapshot import Snapshot, owner_key
-from .store import StoreError, may_be_address_file, read_address_file
+from .store import NAME_CHARS, StoreError, may_be_address_file, read_address_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,18 +56,16 @@ class IndexedSnapshot(Snapshot):
     """A snapshot for questions about one attachment or one address.
 
     ``names``, ``files`` and ``holders`` hold what was looked at so far; the index speaks for all other names.
-    With *everything* no index is believed.
     """
 
-    def __init__(self, store: Store, everything: bool = False) -> None:
+    def __init__(self, store: Store) -> None:
         super().__init__(set(), {}, set(), {}, time.time())
         self._store = store
-        found = None if everything else index.load(store.directory, store.network)
-        self._index: Index = found or index.empty()
+        self._index: Index = index.load(store.directory, store.network) or index.empty()
         # names of which the index is wrong, and those of which it need not be asked any more
         self._stale: set[str] = set()
         self._overruled: set[str] = set()
-        self._changed: dict[str, int] = {}
+        self._changed: dict[str, posix.stat_result] = {}
         self._solid: dict[int, Table] = {}
         self._touched = False
         self._read_at = time.time_ns()
@@ -90,7 +88,7 @@ class IndexedSnapshot(Snapshot):
             with posix.scandir(self._store.directory) as entries:
                 for entry in entries:
                     name = entry.name
-                    if not may_be_address_file(name):
+                    if name.strip(NAME_CHARS) and not may_be_address_file(name):
                         continue
                     recorded = known.pop(name, None)
                     try:
@@ -98,22 +96,24 @@ class IndexedSnapshot(Snapshot):
                     except FileNotFoundError:
                         continue
                     if recorded != found.st_ctime_ns:
-                        changed[name] = found.st_ctime_ns
+                        changed[name] = found
                         if recorded is not None:
                             stale.add(name)
         except OSError as error:
             raise StoreError("read", self._store.path, error) from None
         stale.update(known)
         self._overruled.update(stale)
-        for name in changed:
-            self._look_at(name)
+        for name, found in changed.items():
+            self._look_at(name, found)
 
-    def _look_at(self, name: str) -> None:
-        """Find out what *name* is now, whatever the index says."""
+    def _look_at(self, name: str, found: posix.stat_result | None = None) -> None:
+        """Find out what *name* is now, whatever the index says; *found* is its stat, if that is known."""
         directory = self._store.directory
         self._overruled.add(name)
         try:
-            if S_ISREG(posix.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+            if found is None:
+                found = posix.stat(name, dir_fd=directory, follow_symlinks=False)
+            if S_ISREG(found.st_mode):
                 files = self.holders if name.endswith(HOLDER_SUFFIX) else self.files
                 files[name] = read_address_file(name, directory)
             self.names.add(name)
@@ -189,7 +189,7 @@ class IndexedSnapshot(Snapshot):
         It says what the directory was like when it was read; what was changed since is found like any other change.
         """
         settled = self._read_at - index.SETTLED_NS
-        old = sum(changed <= settled for changed in self._changed.values())
+        old = sum(found.st_ctime_ns <= settled for found in self._changed.values())
         size = len(self._index) - len(self._stale) + len(self._changed)
         quiet = max(self._mtime, self._ctime) <= settled and not self._touched and not self._valid
         if size < _WORTH_FILES or not (quiet or old > max(_WORTH_FILES, size // _WORTH_PART)):
@@ -202,12 +202,13 @@ class IndexedSnapshot(Snapshot):
     def _file(self, entries: Entries, settled: int) -> list[str]:
         """Put the files that were read where they belong in *entries*; return the names that belong nowhere."""
         odd = []
-        for name, changed in self._changed.items():
-            found = self.files.get(name) or self.holders.get(name)
+        for name, found in self._changed.items():
+            read = self.files.get(name) or self.holders.get(name)
             place = index.place(name)
-            if found is None or place is None:
+            if read is None or place is None:
                 odd.append(name)
             else:
                 kind, key = place
-                entries[kind].append((key, index.checksum(found[0]), changed if changed <= settled else 0, name))
+                changed = found.st_ctime_ns if found.st_ctime_ns <= settled else 0
+                entries[kind].append((key, index.checksum(read[0]), changed, name))
         return odd

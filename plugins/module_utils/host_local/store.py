@@ -182,16 +182,16 @@ class Store:
                     unreadable[name] = error
         return Snapshot(names, files, directories, unreadable, now, holders)
 
-    def view(self, everything: bool = False) -> Snapshot:
+    def view(self) -> Snapshot:
         """Return a snapshot for the questions of one call, for which few files of a large directory need be read.
 
-        Under the lock. It answers `is_taken`, `free` and what an attachment holds. With *everything* it has read all.
+        Under the lock. It answers `is_taken`, `free` and what an attachment holds; see `indexed`.
         """
         if not self._is_large():
             return self.snapshot()
         from .indexed import IndexedSnapshot
 
-        self._view = IndexedSnapshot(self, everything)
+        self._view = IndexedSnapshot(self)
         return self._view
 
     def glance(self, container_id: str, ifname: str) -> bool:
