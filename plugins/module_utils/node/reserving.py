@@ -48,6 +48,8 @@ def reserve(options: Mapping[str, Any], check_mode: bool) -> Outcome | Restored:
 
         return reclaim_restore.restore(options, check_mode)
     name = targets.label(options)
+    if options["reservations"] is None:
+        raise NodenetError(f"Cannot change reservations of network {name}: give a list by the option reservations")
     if options["purge_prefix"] is not None and not options["purge"]:
         raise NodenetError(f"Cannot change reservations of network {name}: purge_prefix needs purge=true")
     lock_timeout = check_timeout(options["lock_timeout"], "lock_timeout")
