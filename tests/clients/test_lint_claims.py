@@ -77,6 +77,7 @@ FAILS = {
         [PTP, {"type": "bandwidth", "ingressRate": 1000}],
         [PTP, {"type": "vrf"}],
         {"type": "ptp", "ipam": {"type": "static", "addresses": [{"gateway": "10.88.0.1"}]}},
+        {"type": "ptp", "ipam": dict(STATIC, routes=[{"gw": "10.88.0.1"}])},
     ],
     "CONF031": [PORTMAP, {"type": "tuning"}, {"type": "firewall"}, {"type": "sbr"}, {"type": "vrf", "vrfname": "blue"}],
     "CONF032": [[PTP, BRIDGE], [BRIDGE, {"type": "macvlan", "master": "up0"}]],
@@ -97,6 +98,7 @@ FAILS = {
             "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.88.0.0/24"}, {"subnet": "fd00::/64"}]]},
         }
     ],
+    "IPAM008": [dict(PTP, ipam=dict(RANGE, routes=[{"gw": "10.88.0.1"}]))],
     "IPAM007": [dict(PTP, ipam=dict(RANGE, routes=[{"dst": "192.0.2.0/24", "gw": "10.89.0.1"}]))],
 }
 CARRIES_ON = {

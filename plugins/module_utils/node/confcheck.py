@@ -142,4 +142,7 @@ def _versions(one: confdir.ConfFile, where: str) -> list[dict[str, Any]]:
         facts.append({"kind": "conf-version-only-list", "where": where, "version": versions.DEFAULT})
     if one.is_list and isinstance(given.get("disableCheck"), str):
         facts.append({"kind": "conf-flag-text", "where": where, "key": "disableCheck"})
+    for key, since in (("disableGC", "1.2"), ("loadOnlyInlinedPlugins", "1.3")) if one.is_list else ():
+        if str(given.get(key)).lower() == "true":
+            facts.append({"kind": "conf-flag-newer", "where": where, "key": key, "since": since})
     return facts

@@ -324,6 +324,11 @@ REGISTRY = {
         "{path}: there is no address for a pod, unless its runtime passes one",
         "give addresses, or set the capability ips",
     ),
+    "conf-flag-newer": (
+        "CONF058", "info", CARRIES_ON,
+        "{key} is known to runtimes with libcni {since} or newer; others act as if it were not there",
+        "nothing, if all runtimes that read the file are as new as that",
+    ),
     "conf-runtime-unknown": (
         "CONF056", "warning", UNAFFECTED,
         "nobody can tell which network {runtime} uses: {reason}",
@@ -423,6 +428,11 @@ REGISTRY = {
         "IPAM007", "warning", FAILS,
         "a route leads through {gateway}, which lies in no subnet of the network",
         "name a gateway that the pod can reach; the kernel refuses such a route",
+    ),
+    "ipam-route-dst": (
+        "IPAM008", "error", FAILS,
+        "{path} is missing: host-local hands the route on, and the plugin that calls it fails",
+        "give the network that the route leads to, 0.0.0.0/0 or ::/0 for the default route",
     ),
     "ipam-orphan-network": (
         "IPAM010", "warning", UNAFFECTED,

@@ -47,7 +47,10 @@ def check(network: Network, where: str) -> list[dict[str, Any]]:
             facts.append(
                 {"kind": "ipam-range-edge", "where": where, "address": address, "what": what, "subnet": subnet}
             )
-    for route in config.routes:
+    for at, route in enumerate(config.routes):
+        if route is not None and route.get("dst") is None:
+            path = ".".join(part for part in (network.place, f"ipam.routes[{at}].dst") if part)
+            facts.append({"kind": "ipam-route-dst", "where": where, "path": path})
         gateway = route.get("gw") if route else None
         if gateway is not None and not is_link_local(gateway) and not any(gateway in one.subnet for one in ranges):
             facts.append({"kind": "ipam-route-gateway", "where": where, "gateway": str(gateway)})

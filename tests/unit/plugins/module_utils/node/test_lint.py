@@ -364,7 +364,7 @@ def test_what_nobody_described_is_left_alone():
 def test_the_outer_object_of_a_list_is_read_with_regard_to_case():
     assert lint(MADE, cniversions=["1.1.0"]) == [("conf-key-misspelt", "cniversions")]
     assert lint(MADE, capabilities={}) == [("conf-key-unknown", "capabilities")]
-    assert lint(MADE, args={}, nerdctlID="x", nerdctlLabels={}, disableGC=True, _why="x") == []
+    assert lint(MADE, args={}, nerdctlID="x", nerdctlLabels={}, disableGC=False, _why="x") == []
     found = facts_of({"cniversion": "1.0.0", "name": "net", "plugins": [MADE]})
     assert found == [("conf-version-missing", ""), ("conf-key-misspelt", "cniversion")]
 
@@ -373,6 +373,7 @@ def test_versions():
     assert lint(MADE, cniVersions=["0.4.0", "1.1.0"]) == []
     assert facts_of({"cniVersions": ["1.0.0"], "name": "net", "plugins": [MADE]}) == [("conf-version-only-list", "")]
     assert facts_of({"name": "net", "type": "loopback"}, "a.conf") == [("conf-version-missing", "")]
+    assert lint(MADE, disableGC=True, loadOnlyInlinedPlugins="TRUE") == [("conf-flag-newer", "")] * 2
     assert lint(MADE, disableCheck="True") == [("conf-flag-text", "")]
     assert lint(MADE, disableCheck="yes")[0][0] == "conf-structure"
     assert lint(MADE, {"type": "firewall"}, cniVersion="0.3.1") == [("conf-version-below-plugin", "plugins[1]")]
@@ -438,6 +439,8 @@ def addresses(*ranges, **more):
         ),
         (addresses({"subnet": "10.1.0.0/24"}, routes=[{"dst": "0.0.0.0/0", "gw": "10.2.0.1"}]), ["ipam-route-gateway"]),
         (addresses({"subnet": "10.1.0.0/24"}, routes=[{"dst": "0.0.0.0/0", "gw": "10.1.0.7"}]), []),
+        (addresses({"subnet": "10.1.0.0/24"}, routes=[{"gw": "10.1.0.1"}]), ["ipam-route-dst"]),
+        (addresses({"subnet": "10.1.0.0/24"}, routes=[None]), []),
         (addresses({"subnet": "fd00::/64"}, routes=[{"dst": "::/0", "gw": "fe80::1"}]), []),
     ],
 )
