@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import needs
+from libcni_calls import client_program, libcni  # noqa: F401  (fixtures)
 from machine import GO_PLUGINS, SYSTEM_PYTHON, Machine
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"

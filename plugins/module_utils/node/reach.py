@@ -23,6 +23,7 @@ _REPLY = {netlink.AF_INET: 0, netlink.AF_INET6: 129}
 _PROTOCOL = {netlink.AF_INET: socket.IPPROTO_ICMP, netlink.AF_INET6: socket.IPPROTO_ICMPV6}
 _HEADER = struct.Struct("!BBHHH")
 _INTERVAL = 0.2
+_ECHOES = 5  # so many stay without answer before the hardware address is proof enough
 
 
 class Answer:
@@ -62,6 +63,8 @@ def ask(
                 trouble = (error.strerror or str(error)).lower()
             if _reply(opened, family, mark, gateway, time.monotonic() + _INTERVAL):
                 return Answer(ECHO, "answers an echo request")
+            if number >= _ECHOES and links.resolved(kernel, gateway):
+                break
     hardware = links.resolved(kernel, gateway)
     if hardware:
         return Answer(NEIGHBOUR, f"its hardware address is {hardware}, an echo request stays without answer")
