@@ -104,3 +104,32 @@ def test_audit_fails_on_what_it_is_told_to(play, names, words):
     text, code = play("audit", audit_fail_on=names)
     assert (code != 0) == bool(words), text
     assert words in text
+
+
+def test_reclaim_is_dry_unless_told_to_apply(play, tmp_path):
+    alive, dead = "a" * 64, "b" * 64
+    for host in ("n1", "n2"):
+        for address, owner in (("192.0.2.2", alive), ("192.0.2.3", dead)):
+            path = tmp_path / host / "data" / "lan" / address
+            path.write_bytes(owner.encode() + b"\r\neth0")
+            os.utime(str(path), (1e9, 1e9))
+    options = {
+        "reclaim_live": {"attachments": [{"container_id": alive}]},
+        "reclaim_sources": ["caches"],
+        "reclaim_results_dirs": [],
+        "reclaim_state_dir": str(tmp_path / "state"),
+    }
+    text, code = play("reclaim", **options)
+    assert code == 0, text
+    assert '"removed": [ "192.0.2.3" ]' in text
+    assert '"kept": { "alive": 1 }' in text
+    assert not (tmp_path / "state").exists()
+    assert all((tmp_path / host / "data" / "lan" / "192.0.2.3").exists() for host in ("n1", "n2"))
+    text, code = play("reclaim", "--check", reclaim_apply=True, **options)
+    assert (code, (tmp_path / "state").exists()) == (0, False), text
+    text, code = play("reclaim", reclaim_apply="true", reclaim_networks=["lan"], **options)
+    assert code == 0, text
+    assert '"applied": true' in text
+    assert [sorted(os.listdir(str(tmp_path / host / "data" / "lan"))) for host in ("n1", "n2")] == [
+        ["192.0.2.2", "lock"]
+    ] * 2
