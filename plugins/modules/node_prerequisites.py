@@ -400,7 +400,9 @@ def manage(module: AnsibleModule) -> dict[str, object]:
     )
     result = plan.result()
     if not module.check_mode and plan.changed:
-        prerequisites.carry_out(plan, places)
+        from ansible_collections.nodenet.cni.plugins.module_utils.node import bringing  # most tasks change nothing
+
+        bringing.carry_out(plan, places)
     if not module._diff:
         del result["diff"]
     _ansible.warn_findings(module, result["findings"])

@@ -11,6 +11,7 @@ projects of the others ask for in their documentation.
 from __future__ import annotations
 
 from ..cni import gojson
+from ..host_local import addresses
 from . import sysctls
 from .confdir import text_of
 
@@ -97,10 +98,14 @@ class Needs:
                     self.add_config(text_of(gojson.field(delegate, "name")) or network, inner)
                 continue
             needed_by = f"{kind} of {network}" if network else kind
+            delegate = text_of(gojson.field(gojson.field(plugin, "delegate"), "type"))
+            if kind == "flannel" and delegate not in ("", "bridge"):
+                self._add_type(delegate, families, needed_by, gateway=True)
+                continue
             self._add_type(kind, families, needed_by, _is_gateway(plugin, kind))
             self._add_names(plugin, kind, needed_by)
             if kind == "ptp":
-                self.subnets += [one for one in given if "/" in one and one not in self.subnets]
+                self.subnets += [one for one in _subnets(given) if one not in self.subnets]
 
     def add_module(self, module: str, needed_by: str) -> None:
         users = self.modules.setdefault(module.replace("-", "_"), [])
@@ -187,9 +192,21 @@ def addresses_of(node: Any) -> list[str]:
     return found
 
 
-def families_of(addresses: Iterable[str]) -> list[int]:
+def _subnets(given: Iterable[str]) -> list[str]:
+    """Return those of the texts that are subnets or addresses with a prefix, without host bits."""
+    found = []
+    for text in given:
+        try:
+            cidr = addresses.parse_cidr(text)
+        except ValueError:
+            continue  # a lone address, or nothing that a plugin would take either
+        found.append(f"{cidr.network}/{cidr.prefix}")
+    return list(dict.fromkeys(found))
+
+
+def families_of(given: Iterable[str]) -> list[int]:
     """Return the families of addresses; [4] if none tells."""
-    return sorted({6 if ":" in one else 4 for one in addresses}) or [4]
+    return sorted({6 if ":" in one else 4 for one in given}) or [4]
 
 
 def parse_sysctls(given: dict[str, Any]) -> list[tuple[str, str]]:

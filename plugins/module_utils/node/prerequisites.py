@@ -4,14 +4,12 @@
 
 """Bringing a node to where its plugins can work: drop-ins for the next boot, and the same at once.
 
-Everything that can refuse is asked before anything changes. Then modules are loaded, settings written, and the
-drop-ins, which wait complete beside their places, take their names. What is right already is never touched, and what
-the node's owner sets in other files is only reported.
+Here it is decided what to do, and everything that can refuse is asked; bringing.py does it. What is right already is
+never touched, and what the node's owner sets in other files is only reported.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 
@@ -183,51 +181,6 @@ def make_removal(places: survey.Places) -> Plan:
     return plan
 
 
-def carry_out(plan: Plan, places: survey.Places) -> None:
-    """Do what was planned. Errors: NodenetError; no file was changed then, and settings are as they were."""
-    staged: list[files.StagedFile] = []
-    created: list[str] = []
-    settled: list[dict[str, Any]] = []
-    with contextlib.ExitStack() as stack:
-        try:
-            for one in plan.drop_ins:
-                if one.action in ("created", "replaced") and one.after is not None:
-                    folder = os.path.dirname(one.path)
-                    created += _wrapped(one.path, files.make_directory, folder)
-                    files.sweep_temporary(folder)
-                    staged.append(stack.enter_context(_wrapped(one.path, files.stage_file, one.path, one.after, MODE)))
-            for row in plan.directories:
-                if row["action"] == "created":
-                    created += _wrapped(row["path"], files.make_directory, row["path"], int(row["mode"], 8))
-            for row in plan.modules:
-                if row["action"] == "loaded":
-                    places.kernel.load(row["name"])
-            for row in plan.sysctls:
-                if row["action"] == "set":
-                    settled.append(row)
-                    _set(places, row)
-        except BaseException:
-            for row in reversed(settled):
-                if row["before"] is not None:
-                    with contextlib.suppress(OSError):
-                        places.live.set(sysctls.parse_key(row["name"]), row["before"])
-            for item in staged:
-                item.discard()
-            files.remove_directories(created)
-            raise
-        for item in staged:
-            _wrapped(item.path, item.commit)
-    for one in plan.drop_ins:
-        if one.action == "removed":
-            _wrapped(one.path, files.remove_file, one.path, verb="remove")
-    for folder in sorted({os.path.dirname(item.path) for item in staged}):
-        _wrapped(folder, files.sync_directory, folder)
-    if plan.reload_pid:
-        daemons.nm_reload(plan.reload_pid)
-    for what in plan.bind:
-        places.firewalld.bind(what)
-
-
 def _plan_modules(plan: Plan, needs: Needs, places: survey.Places, apply: bool) -> None:
     rows = survey.module_rows(needs, places)
     for row in rows:
@@ -355,25 +308,6 @@ def _check_place(directory: str, path: str, verb: str = "write") -> None:
         files.check_writable(directory)
     except OSError as exc:
         raise NodenetError(f"Cannot {verb} {path} on this node: {exc.strerror} ({exc.filename})", file=path) from exc
-
-
-def _set(places: survey.Places, row: dict[str, Any]) -> None:
-    key = sysctls.parse_key(row["name"])
-    try:
-        places.live.set(key, row["value"])
-        got = places.live.get(key)
-        reason = "" if got == row["value"] else f"the kernel made {got!r} of it"
-    except OSError as exc:
-        reason = exc.strerror or str(exc)
-    if reason:
-        raise NodenetError(f"Cannot set {row['name']} to {row['value']} on this node: {reason}", sysctl=row["name"])
-
-
-def _wrapped(path: str, function: Any, *arguments: Any, verb: str = "write") -> Any:
-    try:
-        return function(*arguments)
-    except OSError as exc:
-        raise NodenetError(f"Cannot {verb} {path} on this node: {exc.strerror or exc}", file=path) from exc
 
 
 def _read(path: str) -> tuple[bytes | None, int]:

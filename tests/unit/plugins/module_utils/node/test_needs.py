@@ -123,6 +123,22 @@ def test_ptp_is_let_through_by_its_subnets():
     assert needs.bridges == []
 
 
+def test_what_is_no_subnet_never_reaches_the_firewall():
+    ranges = [
+        [{"subnet": "10.22.0.9/24", "rangeStart": "10.22.0.20"}],
+        [{"subnet": '10.0.0.0/33"/>'}],
+        [{"subnet": "x/8"}],
+    ]
+    needs = of_config({"type": "ptp", "ipam": {"type": "host-local", "ranges": ranges}})
+    assert needs.subnets == ["10.22.0.0/24"]
+
+
+def test_flannel_with_another_delegate_needs_what_that_one_needs():
+    needs = of_config({"type": "flannel", "delegate": {"type": "ipvlan"}})
+    assert needs.modules == {"ipvlan": ["flannel of podnet"]}
+    assert needs.bridges == []
+
+
 @pytest.mark.parametrize(
     ("ipam", "families"),
     [

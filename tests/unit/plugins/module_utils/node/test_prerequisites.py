@@ -12,7 +12,7 @@ import stat
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.node import files, prerequisites
+from ansible_collections.nodenet.cni.plugins.module_utils.node import bringing, files, prerequisites
 from ansible_collections.nodenet.cni.plugins.module_utils.node.needs import Needs
 
 SYSCTLS = "etc/sysctl.d/90-nodenet-cni.conf"
@@ -46,7 +46,7 @@ def bring(node, needs, check=False, **more):
     plan = prerequisites.make_plan(needs, places, **more)
     result = plan.result()
     if not check and plan.changed:
-        prerequisites.carry_out(plan, places)
+        bringing.carry_out(plan, places)
     return result
 
 
@@ -206,7 +206,7 @@ def test_settings_go_back_when_a_later_one_fails(node):
     plan = prerequisites.make_plan(needs, places)
     (node.root / "proc/sys/net/ipv6/conf/all/forwarding").unlink()  # IPv6 goes away after the plan was made
     with pytest.raises(NodenetError, match="Cannot set net.ipv6.conf.all.forwarding"):
-        prerequisites.carry_out(plan, places)
+        bringing.carry_out(plan, places)
     assert node.read("proc/sys/net/ipv4/ip_forward") == "0\n"
     assert node.read(SYSCTLS) is None
     assert not (node.root / "etc/sysctl.d").exists()
@@ -363,7 +363,7 @@ def test_absent_takes_away_what_we_wrote_and_nothing_else(ready):
     places = ready.places()
     plan = prerequisites.make_removal(places)
     assert len([one for one in plan.result()["files"] if one["action"] == "removed"]) == 4
-    prerequisites.carry_out(plan, places)
+    bringing.carry_out(plan, places)
     assert all(one.exists() for one in others)
     assert [ready.read(name) for name in (SYSCTLS, MODULES, NM, ZONE)] == [None] * 4
     assert ready.read("proc/sys/net/ipv4/ip_forward") == "1\n"
@@ -381,7 +381,7 @@ def test_left_overs_of_a_killed_run_go(ready):
 
 REAL = """
 import json, os, signal, subprocess, sys, time
-from ansible_collections.nodenet.cni.plugins.module_utils.node import prerequisites, survey
+from ansible_collections.nodenet.cni.plugins.module_utils.node import bringing, prerequisites, survey
 from ansible_collections.nodenet.cni.plugins.module_utils.node.needs import Needs
 root = sys.argv[1]
 places = lambda: survey.Places(
@@ -402,7 +402,7 @@ def bring():
     there = places()
     plan = prerequisites.make_plan(needs, there)
     result = plan.result()
-    prerequisites.carry_out(plan, there)
+    bringing.carry_out(plan, there)
     return result
 for key in ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/ipv4/conf/all/rp_filter"):
     with open("/proc/sys/" + key, "w") as stream:

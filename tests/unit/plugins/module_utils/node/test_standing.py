@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.node import findings, prerequisites, standing
+from ansible_collections.nodenet.cni.plugins.module_utils.node import bringing, findings, prerequisites, standing
 from ansible_collections.nodenet.cni.plugins.module_utils.node.needs import Needs
 
 
@@ -46,7 +46,7 @@ def test_what_is_wrong_and_what_is_not_kept(ready):
 
 def test_nothing_is_wrong_once_the_module_has_run(ready):
     needs, places = needs_of("bridge"), ready.places()
-    prerequisites.carry_out(prerequisites.make_plan(needs, places), places)
+    bringing.carry_out(prerequisites.make_plan(needs, places), places)
     document, found = look(ready, needs)
     assert found == []
     assert setting(document, "net.ipv4.ip_forward")["set_by"] == places.sysctl_file
@@ -108,7 +108,7 @@ def test_daemons_that_do_not_run_are_told_and_no_finding(ready):
         {"service": "firewalld", "running": False, "missing": ["cni0"]},
     ]
     places = ready.places()
-    prerequisites.carry_out(prerequisites.make_plan(needs_of("bridge"), places), places)
+    bringing.carry_out(prerequisites.make_plan(needs_of("bridge"), places), places)
     document, _found = look(ready, needs_of("bridge"))
     assert [row["missing"] for row in document["exemptions"]] == [[], []]
 
