@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import os
+import struct
 
 from ..cni.errors import NodenetError
 from . import findings, mounts, offers
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
     from .bin_dir import Present
     from .supply import Supply
+
+
+_GET_FLAGS = 0x80006601 | struct.calcsize("l") << 16  # FS_IOC_GETFLAGS
+_IMMUTABLE = 0x10 | 0x20  # FS_IMMUTABLE_FL, FS_APPEND_FL
 
 
 def required(names: Sequence[str], supply: Supply, present: Mapping[str, Present], bin_dir: str) -> None:
@@ -70,7 +77,7 @@ def digests(
 
 
 def place(bin_dir: str, names: Sequence[str], present: Mapping[str, Present]) -> None:
-    """See that these can be put there, and can be executed there. Errors: NodenetError."""
+    """See that these can be put there, or removed, and that plugins can be executed there. Errors: NodenetError."""
     if os.path.lexists(bin_dir) and not os.path.isdir(bin_dir):
         raise NodenetError(f"Cannot install plugins in {bin_dir}: it is no directory", bin_dir=bin_dir)
     for name in names:
@@ -86,3 +93,30 @@ def place(bin_dir: str, names: Sequence[str], present: Mapping[str, Present]) ->
             mount=mount,
             findings=findings.from_facts([fact]),
         )
+
+
+def changeable(bin_dir: str, names: Sequence[str], present: Mapping[str, Present]) -> None:
+    """See that nobody made these files immutable: a rename over one fails when others have their new content already.
+
+    Errors: NodenetError.
+    """
+    for name in names:
+        if name in present and present[name].kind == "file" and _is_immutable(os.path.join(bin_dir, name)):
+            raise NodenetError(
+                f"Cannot change {name} in {bin_dir}: somebody made it immutable; allow it with chattr -ia", plugin=name
+            )
+
+
+def _is_immutable(path: str) -> bool:
+    flags = array.array("l", [0])
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.ioctl(fd, _GET_FLAGS, flags, True)
+    except OSError:  # a file system without such flags
+        return False
+    finally:
+        os.close(fd)
+    return bool(flags[0] & _IMMUTABLE)

@@ -65,6 +65,7 @@ def install(
         staying = {name for name, action in actions if action == KEPT}
         gone = set(outdated) - staying
         changes = [name for name, action in actions if action in WRITES or action == REMOVED]
+        bin_checks.changeable(bin_dir, [name for name, action in actions if action not in (UNCHANGED, KEPT)], present)
         if changes:
             supply.need_content([name for name in changes if name in wanted])
             manifest.probe(state_dir)
@@ -164,6 +165,7 @@ def remove(
     ours = set(record.plugins) & (set(gone) | (set(record.plugins) - set(present)))
     found = set(record.found) & (set(include) or set(record.found))
     kept = set(record.previous) & (set(include) or set(record.previous))
+    bin_checks.changeable(bin_dir, gone, present)
     if ours or found or kept:
         manifest.probe(state_dir)
     if not check_mode:

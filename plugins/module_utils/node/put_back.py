@@ -42,6 +42,7 @@ def put_back(bin_dir: str, state_dir: str, include: Sequence[str] = (), check_mo
     store.verify(new)
     _check_code(bin_dir, {name: before[name] for name in new})
     looks = before if os.geteuid() == 0 else {name: _owned(one) for name, one in before.items()}
+    bin_checks.changeable(bin_dir, changes, present)
     if changes:
         manifest.probe(state_dir)
         bin_write.probe(bin_dir)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import stat
+import subprocess
 import time
 from pathlib import Path
 
@@ -251,6 +252,30 @@ def test_directory_in_the_way_is_refused(node):
     assert actions(node.put_back()) == {"bridge": "kept"}
     with pytest.raises(NodenetError, match="a directory of that name is in the way"):
         node.put_back(include=["bridge"])
+
+
+@pytest.mark.parametrize("attribute", ["i", "a"])
+def test_immutable_plugin_is_seen_before_anything_changes(node, attribute):
+    node.install(node.archive({"bridge": "1", "ptp": "1", "sbr": "1"}, V1))
+    node.install(node.archive({"bridge": "2", "ptp": "2", "sbr": "2"}, V2))
+    victim = str(node.bin / "ptp")
+    if subprocess.run(["chattr", "+" + attribute, victim], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("not run: needs root and a file system with attributes")
+    try:
+        before = node.tree()
+        lacking = node.archive({"bridge": "3", "sbr": "2"}, "cni-v4.0.0.tgz")
+        for attempt in (
+            lambda: node.install(node.archive({"bridge": "3", "ptp": "3", "sbr": "3"}, V3)),
+            lambda: node.install(lacking, check_mode=True),
+            node.put_back,
+            node.remove,
+        ):
+            with pytest.raises(NodenetError, match="^Cannot change ptp in .*: somebody made it immutable; allow it"):
+                attempt()
+            assert node.tree() == before
+        assert node.install(lacking, required=["ptp"])["changed"] is True
+    finally:
+        subprocess.run(["chattr", "-" + attribute, victim], check=True)
 
 
 def test_links_of_killed_runs_go_when_they_are_old(tmp_path):
