@@ -8,8 +8,9 @@ It lies beside the directory (`.nodenet-<network>~index`), where the Go plugin d
 and it proves nothing by itself: what may be believed of it is for `indexed` to judge. Whatever is odd about the file
 means that there is no index. It is not synced, so it counts only until the next boot.
 
-After a line of text with the numbers come tables of addresses, sorted, a key and the checksum of a content each; then
-names that must be looked at anew each time; then change times and names of what is in the tables.
+After a line of text with a checksum of all that follows and with the numbers come tables of addresses, sorted, a key
+and the checksum of a content each; then names that must be looked at anew each time; then change times and names of
+what is in the tables.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     Entry = Tuple[bytes, bytes, int, str]
     Entries = List[List[Entry]]
 
-#: How long before the reading a file or directory must have changed for its times to tell of every later change.
-SETTLED_NS = 1_000_000_000
+#: How long before the reading a file or directory must have changed for its times to tell of every later change: some
+#: file systems count whole seconds, and the clock that files are stamped by lags behind ours by up to a tick.
+SETTLED_NS = 1_100_000_000
 _MAGIC = b"nodenet.cni index 1"
 # what is in the tables: width of the address in bits, what follows it in the name
 _KINDS = ((32, ""), (128, ""), (32, HOLDER_SUFFIX), (128, HOLDER_SUFFIX))
@@ -124,6 +126,8 @@ class Table:
 
     def first_gap(self, start: int, end: int) -> int | None:
         """Return the first number from *start* to *end* that is not in the table."""
+        if start > end:  # behind the last address of all there is no key
+            return None
         first = self._position(start.to_bytes(self.width, "big"))
         low, high = 0, min(len(self) - first, end - start + 1)
         # the keys from start on are consecutive up to the gap
@@ -208,10 +212,11 @@ def empty() -> Index:
     return Index(0, 0, 0, [Table(number, b"", b"") for number in range(len(_KINDS))], [], b"")
 
 
-def _boot_id() -> bytes:
+def _start() -> bytes:
+    """Return how an index of this boot begins."""
     fd = posix.open("/proc/sys/kernel/random/boot_id", posix.O_RDONLY | posix.O_CLOEXEC)
     try:
-        return posix.read(fd, 64).strip()
+        return b"%s %s " % (_MAGIC, posix.read(fd, 64).strip())
     finally:
         paths.close(fd)
 
@@ -228,21 +233,22 @@ def load(directory: int, network: str) -> Index | None:
             data = posix.read(fd, found.st_size)
         finally:
             paths.close(fd)
-        return _parse(data)
-    except (OSError, ValueError, OverflowError):
+        return _parse(data, posix.fstat(directory).st_ino)
+    except (OSError, ValueError, OverflowError, MemoryError):
         return None
 
 
-def _parse(data: bytes) -> Index | None:
-    head, mark, _body = data[:_LONGEST_HEADER].partition(b"\n")
-    if not mark or not head.startswith(_MAGIC + b" "):
+def _parse(data: bytes, inode: int) -> Index | None:
+    start = _start()
+    at = len(start) + 9
+    if not data.startswith(start) or int(data[len(start) : at], 16) != crc32(memoryview(data)[at:]):
         return None
-    boot_id, *words = head[len(_MAGIC) + 1 :].split(b" ")
-    size, mtime, ctime, read_at, odd_size, *lengths = (int(word) for word in words)
-    # a clock that was set back since may repeat a time
-    if size != len(data) or len(lengths) != len(_KINDS) or boot_id != _boot_id() or read_at > time.time_ns():
+    head = data[at : at + _LONGEST_HEADER].partition(b"\n")[0]
+    of, mtime, ctime, read_at, odd_size, *lengths = (int(word) for word in head.split(b" "))
+    # by way of symlinks two directories may share a place; a clock that was set back since may repeat a time
+    if of != inode or read_at > time.time_ns():
         return None
-    at = len(head) + 1
+    at += len(head) + 1
     tables = []
     for number, length in enumerate(lengths):
         middle = at + length * _KINDS[number][0] // 8
@@ -273,10 +279,11 @@ def save(directory: int, network: str, mtime: int, ctime: int, read_at: int, ent
         times += [entry[2] for entry in table]
         names += [entry[3] for entry in table]
     body = b"".join([*parts, odd_text, *(one.to_bytes(8, sys.byteorder) for one in times), "\n".join(names).encode()])
-    numbers = [mtime, ctime, read_at, len(odd_text), *(len(table) for table in entries)]
     try:
-        head = b"%s %s %%012d %s\n" % (_MAGIC, _boot_id(), " ".join(map(str, numbers)).encode())
-        return _write(directory, network, head % (len(head % 0) + len(body)) + body)
+        inode = posix.fstat(directory).st_ino
+        numbers = [inode, mtime, ctime, read_at, len(odd_text), *(len(table) for table in entries)]
+        rest = b"%s\n%s" % (" ".join(map(str, numbers)).encode(), body)
+        return _write(directory, network, b"%s%08x %s" % (_start(), crc32(rest), rest))
     except OSError:
         return False
 
@@ -291,13 +298,13 @@ def _write(directory: int, network: str, data: bytes) -> bool:
         fd = posix.open(staged, flags, 0o600, dir_fd=parent)
         try:
             complete = posix.write(fd, data) == len(data) and _same_clock(fd, directory)
+            if complete:
+                posix.rename(staged, name, src_dir_fd=parent, dst_dir_fd=parent)
         except OSError:
             complete = False
         finally:
             paths.close(fd)
-        if complete:
-            posix.rename(staged, name, src_dir_fd=parent, dst_dir_fd=parent)
-        else:
+        if not complete:
             posix.unlink(staged, dir_fd=parent)
         return complete
     finally:

@@ -84,17 +84,19 @@ class IndexedSnapshot(Snapshot):
         known = self._index.change_times()
         changed = self._changed
         stale = self._stale
+        lost = []
         try:
             with posix.scandir(self._store.directory) as entries:
                 for entry in entries:
                     name = entry.name
                     if name.strip(NAME_CHARS) and not may_be_address_file(name):
                         continue
-                    recorded = known.pop(name, None)
                     try:
                         found = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
+                    except OSError:
+                        lost.append(name)
                         continue
+                    recorded = known.pop(name, None)
                     if recorded != found.st_ctime_ns:
                         changed[name] = found
                         if recorded is not None:
@@ -105,6 +107,9 @@ class IndexedSnapshot(Snapshot):
         self._overruled.update(stale)
         for name, found in changed.items():
             self._look_at(name, found)
+        for name in lost:  # gone, or broken: then the names are not all in the index that may be made
+            self._look_at(name)
+            self._mtime = -1
 
     def _look_at(self, name: str, found: posix.stat_result | None = None) -> None:
         """Find out what *name* is now, whatever the index says; *found* is its stat, if that is known."""
@@ -196,7 +201,7 @@ class IndexedSnapshot(Snapshot):
             return
         entries = self._index.entries(self._stale)
         odd = self._file(entries, settled)
-        mtime = self._mtime if all(entry[2] for table in entries for entry in table) else 0
+        mtime = self._mtime if all(entry[2] for table in entries for entry in table) else -1
         index.save(self._store.directory, self._store.network, mtime, self._ctime, self._read_at, entries, odd)
 
     def _file(self, entries: Entries, settled: int) -> list[str]:
