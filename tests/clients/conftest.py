@@ -14,8 +14,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import libcni_calls
 import needs
-from libcni_calls import client_program, libcni  # noqa: F401  (fixtures)
 from machine import GO_PLUGINS, SYSTEM_PYTHON, Machine
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
@@ -55,3 +55,15 @@ def machine():
         yield node
     finally:
         node.close()
+
+
+@pytest.fixture(scope="session")
+def client_program(tmp_path_factory):
+    """The client of libcni."""
+    return libcni_calls.build(tmp_path_factory.mktemp("libcni"))
+
+
+@pytest.fixture
+def libcni(machine, client_program, paths, tmp_path):
+    """Call ``libcni(command, conflist, pod, ...)``; it returns what libcni does, or raises ClientFailed."""
+    return libcni_calls.caller(machine, client_program, paths, tmp_path / "cache")

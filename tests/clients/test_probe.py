@@ -19,7 +19,7 @@ import pytest
 from machine import GO_PLUGINS, SYSTEM_PYTHON
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
-RANGES = [[{"subnet": "10.95.0.0/24"}], [{"subnet": "fd00:95::/64"}]]
+RANGES = ([{"subnet": "10.95.0.0/24"}], [{"subnet": "fd00:95::/64"}])
 # what the module does, without Ansible; nothing but the interpreter and its standard library is at hand
 DRIVER = """
 import json, sys
@@ -114,6 +114,7 @@ def conflist(probed, kind="bridge", *more, ranges=RANGES, **settings):
 
 @pytest.mark.parametrize("kind", ["bridge", "ptp"])
 def test_a_chain_that_works(probed, kind):
+    needs.require("iptables")
     chain = ({"type": "tuning", "sysctl": {"net.core.somaxconn": "500"}}, {"type": "portmap", "snat": True})
     config = conflist(probed, kind, *chain, ipMasq=True)
     config["plugins"][2]["capabilities"] = {"portMappings": True}
@@ -176,6 +177,7 @@ def test_a_gateway_that_is_not_there(probed):
 
 
 def test_a_gateway_behind_a_firewall_counts_by_its_hardware_address(probed):
+    needs.require("iptables")
     probed.machine.run("iptables", "-A", "INPUT", "-p", "icmp", "-j", "DROP")
     found = probed.run(conflist(probed, ranges=RANGES[:1]))
     assert "failed" not in found, found

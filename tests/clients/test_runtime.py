@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 import addressfiles
+import needs
 import pytest
 from libcni_calls import ClientFailed
 from machine import SYSTEM_PYTHON
@@ -107,6 +108,7 @@ def test_one_adds_and_the_other_checks_and_deletes(machine, call, tmp_path, vers
 @pytest.mark.parametrize("version", ["0.3.1", "0.4.0", "1.0.0"])
 @pytest.mark.parametrize("kind", ["bridge", "ptp"])
 def test_the_cached_files_are_equal(machine, call, tmp_path, version, kind):
+    needs.require("iptables")
     network = conflist(
         tmp_path / "data", {"type": "portmap", "capabilities": {"portMappings": True}}, version=version, kind=kind
     )
@@ -178,6 +180,7 @@ def test_what_a_capability_switches_on(call, tmp_path):
 
 def test_check_says_the_same(machine, call, tmp_path):
     """Debian's portmap 1.1.1 misses a chain for IPv6 that it makes only for a pod with IPv6; newer ones do not."""
+    needs.require("iptables")
     network = conflist(tmp_path / "data", {"type": "portmap", "capabilities": {"portMappings": True}})
     network["plugins"][0]["ipam"]["ranges"] = RANGES[:1]
     capabilities = {"portMappings": [{"hostPort": 80, "containerPort": 8, "protocol": "tcp"}]}
