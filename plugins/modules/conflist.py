@@ -82,7 +82,7 @@ options:
     description:
       - What is refused.
       - V(strict) refuses every finding of severity C(error) in what is to be written, for example repeated keys.
-      - V(upstream) refuses only what the runtime or C(host-local) refuse too.
+      - V(upstream) refuses only what the runtime or a plugin refuses too.
       - V(none) writes what it is given; findings are still reported.
     type: str
     choices:
