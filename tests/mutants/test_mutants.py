@@ -22,7 +22,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = json.loads(Path(__file__).with_name("mutants.json").read_text("utf-8"))
-FOLDERS = ("plugins/module_utils", "tests/conformance", "tests/cases")
+FOLDERS = ("plugins/module_utils", "tests/conformance", "tests/cases", "tests/unit/plugins/module_utils/node")
 FILES = ("pytest.ini", "tests/conftest.py")
 # The races need this long to show a fault surely.
 RACE_SECONDS = "2"
@@ -47,7 +47,7 @@ def run(root, *tests):
     env = {
         key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NODENET_TALLY", "NODENET_SOAK")
     }
-    env.update(PYTHONDONTWRITEBYTECODE="1", NODENET_RACE_SECONDS=RACE_SECONDS)
+    env.update(PYTHONPATH=str(root.parents[2]), PYTHONDONTWRITEBYTECODE="1", NODENET_RACE_SECONDS=RACE_SECONDS)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "--tb=line", "-p", "no:cacheprovider", *tests],
         cwd=str(root),
