@@ -197,7 +197,10 @@ class IndexedSnapshot(Snapshot):
         old = sum(found.st_ctime_ns <= settled for found in self._changed.values())
         size = len(self._index) - len(self._stale) + len(self._changed)
         quiet = max(self._mtime, self._ctime) <= settled and not self._touched and not self._valid
-        if size < _WORTH_FILES or not (quiet or old > max(_WORTH_FILES, size // _WORTH_PART)):
+        worth = size >= _WORTH_FILES and (quiet or old > max(_WORTH_FILES, size // _WORTH_PART))
+        # most of it is about files that are gone: a small one is read sooner
+        worn = len(self._stale) > max(_WORTH_FILES, size)
+        if not worth and not worn:
             return
         entries = self._index.entries(self._stale)
         odd = self._file(entries, settled)
