@@ -31,7 +31,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - The same sources are asked, and RV(removed) has exactly what would go. The collection writes nothing.
+      - The same sources are asked, and RV(removed) has exactly what would go. Nothing is written, but for what
+        C(podman) itself does in its storage when it is asked.
   diff_mode:
     support: full
     details:

@@ -17,7 +17,7 @@ import subprocess
 
 from ..host_local.idforms import SANDBOX_ID, id_form
 from . import liveness_cri
-from .liveness import Source
+from .liveness import STORAGE_ROOT, Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,9 +125,9 @@ def _add_namespace(source: Source, namespace: str, ids: Iterable[str]) -> None:
 
 
 def _podman(source: Source, program: str, root: str, timeout: float) -> None:
-    containers = _json(
-        _output([program, "--root", root, "ps", "-a", "--no-trunc", "--format", "json"], timeout), source
-    )
+    # where its own configuration says, unless the user says otherwise
+    base = [program] if root == STORAGE_ROOT else [program, "--root", root]
+    containers = _json(_output([*base, "ps", "-a", "--no-trunc", "--format", "json"], timeout), source)
     if containers is None:  # no container at all, in some versions
         containers = []
     if not isinstance(containers, list):
