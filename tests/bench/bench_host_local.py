@@ -217,39 +217,115 @@ def bench_report(library, go, quick):
 
 # --- the executable ------------------------------------------------------------------------------------------------
 
-SIZES = (0, 10, 250, 1000)
+SIZES = (10, 250, 1000, 10000, 50000)
+AHEAD_FROM = 400
+FULL = 65533  # usable addresses of IPAM but its gateway
+COMMANDS = ("ADD", "CHECK", "DEL")
+
+
+class Executables:
+    """Ours, the bare interpreter that runs it, and Go's if it is there, on one directory."""
+
+    def __init__(self, imports, base, go):
+        python = os.path.realpath("/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable)
+        root = os.path.join(imports, *PACKAGE.split("."), "plugins", "module_utils")
+        self.ours = CommandDriver(
+            module("node.executables").build(root, os.path.join(base, "bin"), ["host-local"], python)
+        )
+        self.go = go
+        self._bare = [python, "-IBS", "-c", "pass"]
+        self._base = base
+
+    def directory(self, count):
+        """Make a directory of *count* reservations; return the configuration that leads to it."""
+        data = os.path.join(self._base, "data%d" % count)
+        os.mkdir(data)
+        fill(data, count)
+        return calls.configuration(data, IPAM)
+
+    def start(self):
+        return seconds(subprocess.run, self._bare)
+
+    @staticmethod
+    def call(driver, config, command, owner="bench", rc=0):
+        begin = time.perf_counter()
+        done = driver.call(calls.environment(command, owner), config)
+        elapsed = time.perf_counter() - begin
+        if done.rc != rc:
+            raise SystemExit("%s: %r" % (command, done))
+        return elapsed
+
+    def settle(self, config):
+        """Let the directory be quiet for a second, and have a call find it so, as runtimes repeat their DEL."""
+        time.sleep(1.1)
+        self.call(self.ours, config, "DEL", "gone")
 
 
 def bench_executable(imports, go, quick):
     """Wall time of whole processes, beside the start of the bare interpreter that runs ours."""
-    python = os.path.realpath("/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable)
-    root = os.path.join(imports, *PACKAGE.split("."), "plugins", "module_utils")
     with scratch() as base:
-        ours = CommandDriver(module("node.executables").build(root, os.path.join(base, "bin"), ["host-local"], python))
-        bare = [python, "-IBS", "-c", "pass"]
+        them = Executables(imports, base, go)
         for size in SIZES:
-            print("One call of the executable, %d reservations" % size)
-            data = os.path.join(base, "data%d" % size)
-            os.mkdir(data)
-            fill(data, size)
-            config = calls.configuration(data, IPAM)
-            drivers = [ours, go] if go else [ours]
+            bench_calls(them, them.directory(size), size, quick)
+        bench_full(them, them.directory(FULL), quick)
 
-            def one(driver, command, config=config):
-                done = driver.call(calls.environment(command, "bench"), config)
-                if done.rc:
-                    raise SystemExit("%s: %r" % (command, done))
 
-            ways = [lambda: seconds(subprocess.run, bare)]
-            for driver in drivers:
-                ways += [lambda c=command, d=driver: seconds(one, d, c) for command in ("ADD", "CHECK", "DEL")]
-            medians = take_turns(15 if quick else 60, *ways)
-            Figures.line("bare interpreter", 1000 * medians[0], "ms")
-            for number, command in enumerate(("ADD", "CHECK", "DEL"), 1):
-                Figures.line("ours, " + command, 1000 * medians[number], "ms")
-                if go:
-                    Figures.line("Go, " + command, 1000 * medians[number + 3], "ms")
-                Figures.target(command + " against the bare interpreter", medians[number] / medians[0], 1.5, False)
+def bench_calls(them, config, size, quick):
+    print("One call of the executable, %d reservations" % size)
+    drivers = [them.ours, them.go] if them.go else [them.ours]
+    turns = (15 if quick else 60) if size <= 1000 else (3 if quick else 7)
+    ways = [them.start]
+    for driver in drivers:
+        ways += [lambda c=command, d=driver: them.call(d, config, c) for command in COMMANDS]
+    them.settle(config)
+    medians = take_turns(turns, *ways)
+    show_calls("in a burst of both", medians, size, 5)
+    if size < 10000:
+        return
+    before = [None, "DEL", None]  # an ADD has to find a directory that a DEL of before has left a second ago
+    quiet = []
+    for _turn in range(2 if quick else 5):
+        row = [them.start()]
+        for driver in drivers:
+            for command, undo in zip(COMMANDS, before):
+                if undo:
+                    them.call(driver, config, undo)
+                    them.call(driver, config, "ADD")
+                them.settle(config)
+                row.append(them.call(driver, config, command))
+        quiet.append(row)
+    show_calls("in a directory quiet for a second", [statistics.median(column) for column in zip(*quiet)], size, 20)
+
+
+def show_calls(when, medians, size, wanted):
+    print(" " + when)
+    Figures.line("bare interpreter", 1000 * medians[0], "ms")
+    for number, command in enumerate(COMMANDS, 1):
+        Figures.line("ours, " + command, 1000 * medians[number], "ms")
+        if size <= 1000:
+            Figures.target(command + " against the bare interpreter", medians[number] / medians[0], 1.5, False)
+        if len(medians) > 4:
+            ratio = medians[number + 3] / medians[number]
+            Figures.line("Go, " + command, 1000 * medians[number + 3], "ms")
+            if size == 50000:
+                Figures.target("Go's %s against ours" % command, ratio, wanted)
+            elif size >= AHEAD_FROM:
+                Figures.target("Go's %s against ours" % command, ratio, 1)
+
+
+def bench_full(them, config, quick):
+    print("A failing ADD of the executable in a full /16")
+    first = them.call(them.ours, config, "ADD", rc=1)
+    time.sleep(1.1)
+    second = them.call(them.ours, config, "ADD", rc=1)
+    ways = [lambda d=driver: them.call(d, config, "ADD", rc=1) for driver in (them.ours, them.go) if driver]
+    medians = take_turns(3 if quick else 7, *ways)
+    Figures.line("ours, the first without an index", 1000 * first, "ms")
+    Figures.line("ours, the first in a quiet directory", 1000 * second, "ms")
+    Figures.line("ours, the others", 1000 * medians[0], "ms")
+    if them.go:
+        Figures.line("Go", 1000 * medians[1], "ms")
+        Figures.target("Go's against ours", medians[1] / medians[0], 40)
 
 
 # --- the whole play ------------------------------------------------------------------------------------------------

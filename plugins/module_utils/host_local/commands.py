@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Mapping
 
     from ..cni.skel import Call, Outcome
+    from .snapshot import Reservation, Snapshot
 
 _IPAM = goshape.Struct("allocator.IPAMConfig", {"dataDir": goshape.STRING}, pointer=True)
 _NET = goshape.Struct("allocator.Net", {"ipam": _IPAM})
@@ -46,10 +47,8 @@ def check(call: Call) -> None:
     with Store(config.data_dir, call.name) as store, store.lock(call_timeout(call)):
         if store.glance(call.container_id, call.ifname):
             return
-        snapshot = store.snapshot()
-        store.warn_of_unreadable(snapshot)
-        call.log += store.warnings
-        if not snapshot.held_by(call.container_id, call.ifname):
+        _snapshot, held = _search(call, store, lambda one: one.held_by(call.container_id, call.ifname))
+        if not held:
             raise CniError(INTERNAL, f"host-local: Failed to find address added by container {call.container_id}")
 
 
@@ -57,15 +56,23 @@ def delete(call: Call) -> None:
     """Release what the attachment holds, whatever else is wrong with the configuration (H4)."""
     data_dir = _data_dir(call)
     with Store(data_dir, call.name) as store, store.lock(call_timeout(call)):
-        snapshot = store.view()
-        held = snapshot.to_release(call.container_id, call.ifname)
-        if not held and not snapshot.complete:
-            snapshot = store.snapshot()
-            held = snapshot.to_release(call.container_id, call.ifname)
-        store.warn_of_unreadable(snapshot)
-        call.log += store.warnings
+        snapshot, held = _search(call, store, lambda one: one.to_release(call.container_id, call.ifname))
         store.release(snapshot, held)
     skel.check_netns(call)
+
+
+def _search(
+    call: Call, store: Store, find: Callable[[Snapshot], list[Reservation]]
+) -> tuple[Snapshot, list[Reservation]]:
+    """Find what the attachment holds; that it is nothing is only believed after everything has been read."""
+    snapshot = store.view()
+    held = find(snapshot)
+    if not held and not snapshot.complete:
+        snapshot = store.snapshot()
+        held = find(snapshot)
+    store.warn_of_unreadable(snapshot)
+    call.log += store.warnings
+    return snapshot, held
 
 
 def _data_dir(call: Call) -> str:
