@@ -18,6 +18,7 @@ import ociimage
 import pytest
 from machine import SYSTEM_PYTHON
 from test_containerd import Containerd
+from test_podman import Podman
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 RUN = """
@@ -46,16 +47,18 @@ for link in $(ls /sys/class/net); do [ "$link" = lo ] || ip link del "$link"; do
 
 
 class Node:
-    """What an operator does on a machine with a network ``net`` in a data dir."""
+    """What an operator does on a machine with a network in a data dir."""
 
-    def __init__(self, machine, work) -> None:
+    def __init__(self, machine, work, conf_dir=None, network="net", env=None) -> None:
         self.machine = machine
+        self.network = network
+        self.env = env
         self.data_dir = work / "data"
         self.options = {
             "networks": None,
             "all": True,
             "orphans": False,
-            "conf_dir": str(work / "c/netd"),
+            "conf_dir": str(conf_dir or work / "c/netd"),
             "data_dir": None,
             "flannel_subnet_file": str(work / "none"),
             "state_dir": str(work / "state"),
@@ -67,7 +70,8 @@ class Node:
         }
 
     def _run(self, task, options):
-        done = self.machine.run(SYSTEM_PYTHON, "-IBS", "-c", RUN, str(PLUGINS), task, json.dumps(options))
+        command = [SYSTEM_PYTHON, "-IBS", "-c", RUN, str(PLUGINS), task, json.dumps(options)]
+        done = self.machine.run(*command, env=self.env)
         return json.loads(done.stdout)
 
     def gc(self, check=False, **more):
@@ -75,16 +79,18 @@ class Node:
 
     def restore(self, run_id):
         names = ("state_dir", "lock_timeout", "data_dir")
-        return self._run("restore", dict({name: self.options[name] for name in names}, network="net", restore=run_id))
+        return self._run(
+            "restore", dict({name: self.options[name] for name in names}, network=self.network, restore=run_id)
+        )
 
     def held(self):
-        return addressfiles.held(self.data_dir, "net")
+        return addressfiles.held(self.data_dir, self.network)
 
     def age(self, seconds) -> None:
         """Let some time pass for all address files."""
         when = time.time() - seconds
         for name in self.held():
-            os.utime(self.data_dir / "net" / name, (when, when))
+            os.utime(self.data_dir / self.network / name, (when, when))
 
 
 class Rebooted(Containerd):
@@ -198,3 +204,37 @@ def test_a_runtime_that_is_down(containerd, machine, tmp_path):
     node.age(7200)
     machine.run("sh", "-c", "kill -9 $(pidof containerd)")
     assert "containerd.sock does not answer" in node.gc()["failed"]
+
+
+@pytest.fixture
+def podman(machine, host_local_dir, tmp_path):
+    mandatory = needs.debian_12()
+    needs.require("podman", "runc", "iptables", mandatory=mandatory)
+    version = subprocess.run(["podman", "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    if not version.startswith("4."):
+        needs.leave_out(f"podman {version} has no CNI backend", mandatory)
+    client = Podman(machine, tmp_path / "podman", host_local_dir, tmp_path / "data", needs.static_busybox(mandatory))
+    try:
+        yield client
+    finally:
+        client.clean()
+
+
+def test_containers_of_podman(podman, machine, tmp_path):
+    """What podman forgot goes; what it knows stays, also containers that are in no storage, and stopped ones."""
+    environment = dict(os.environ, CONTAINERS_CONF=f"{podman.work}/containers.conf", HOME=str(podman.work))
+    node = Node(machine, tmp_path, conf_dir=podman.work / "netd", network="front", env=environment)
+    podman.start("lost")
+    leaked = sorted(node.held())
+    assert len(leaked) == 2
+    machine.run("sh", "-c", REBOOT + "rm -rf /var/lib/containers")
+    alive = podman.start("alive")
+    killed = podman.start("killed")
+    # neither podman nor the plugin is told of its end
+    machine.run("kill", "-9", *podman("inspect", "-f", "{{.State.ConmonPid}} {{.State.Pid}}", killed).split())
+    node.age(7200)
+    result = node.gc(networks=["front"], all=None)
+    assert addresses(result["removed"]) == leaked
+    assert {content.partition("\r\n")[0] for content in node.held().values()} == {alive, killed}
+    assert "podman" in {name for one in result["kept"] for name in one["by"]}
+    assert addresses(node.restore(result["run_id"])["added"]) == leaked
