@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -132,6 +133,18 @@ def test_a_chain_that_works(probed, kind):
     rules = probed.machine.run("iptables-save").stdout
     assert "8080" not in rules
     assert not probed.run(config)["changed"]
+    probed.nothing_left("cni9")
+
+
+def test_a_node_without_the_program_ip(probed):
+    """Nothing is needed but Python; the plugins of Go call the kernel themselves."""
+    program = os.path.realpath(shutil.which("ip"))
+    probed.machine.run("mount", "--bind", "/dev/null", program)
+    assert probed.machine.run("sh", "-c", "ip link || echo refused").stdout == "refused\n"
+    found = probed.run(conflist(probed))
+    probed.machine.run("umount", program)
+    assert "failed" not in found, found
+    assert all(one["ok"] for one in found["checks"])
     probed.nothing_left("cni9")
 
 

@@ -112,6 +112,10 @@ def from_tree(tree: object, config_version: str) -> Document:
     for key in ("interfaces", "ips", "routes"):
         if values.get(key) is not None:
             values[key] = [one for one in values[key] if one is not None]
+    with_address = [(one, "address") for one in values.get("ips") or []]
+    with_address += [(values[key], "ip") for key in ("ip4", "ip6") if key in values]
+    if not all(key in one for one, key in with_address):
+        raise CniError(INTERNAL, "invalid CIDR address: <nil>")  # what libcni hands on, and the next plugin refuses
     values["cniVersion"] = version
     parsed = results.parse(values)
     if shape is _OLD and not parsed["ips"]:  # `render` refuses what has no address, a result of 0.2.0 may have none

@@ -54,7 +54,7 @@ class Interruption:
 
 
 class Probe:
-    """One probe: ``result`` is what the module returns, ``facts`` what was found, ``problem`` why it proves nothing."""
+    """One probe: ``result`` is what the module returns, ``facts`` what was found."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
@@ -69,7 +69,6 @@ class Probe:
         where = self.target.source
         self.leftovers = probe_leftovers.Leftovers(self.records, self.node, options["netns_dir"], where)
         self.facts = self.target.facts
-        self.problem = ""
         self.calls: list[dict[str, Any]] = []
         self.result: dict[str, Any] = {
             "changed": False,
@@ -102,6 +101,7 @@ class Probe:
     def run(self, host: list[links.Link]) -> None:
         """Take down what earlier probes left, then probe."""
         with Interruption() as stop:
+            self.result["leftovers"] = self.leftovers.removed
             self.leftovers.remove(self.target.network, self.target.host_local)
             self.facts += self.leftovers.facts
             record = self._record(self._rotations())
@@ -123,9 +123,7 @@ class Probe:
                 raise NodenetError(f"Cannot probe {self.place}: {text}", **self.result)
         created = self._created(document, host)
         removed = self.leftovers.removed
-        self.result.update(
-            interfaces_created=created, leftovers=removed, changed=bool(created or removed), result=document
-        )
+        self.result.update(interfaces_created=created, changed=bool(created or removed), result=document)
 
     def _rotations(self) -> list[Rotation]:
         if not self.target.host_local:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..host_local.rotation import Rotation
     from ..host_local.snapshot import Reservation
 
+_GRACE_AGE = 600.0  # a reservation without a record may be of a probe that keeps its records elsewhere
 _VETH_GRACE = 3.0  # the kernel removes a namespace and what is in it when it finds the time
 _SBIN = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -137,7 +138,7 @@ class Leftovers:
     def _take_down(self, record: probe_record.Record) -> str:
         """Return why a probe could not be taken down, "" if it could."""
         try:
-            network = netconf.load_config(record.config.encode(), record.file_name)
+            network = netconf.load_config(record.config.encode("utf-8", "surrogateescape"), record.file_name)
         except CniError as error:
             return str(error)
         runtime = chain.Runtime(self.node.plugins([record.bin_dir]), self.records.cache)
@@ -155,11 +156,13 @@ class Leftovers:
             return container_id.startswith(probe_record.PREFIX) and container_id not in running
 
         recorded = self.records.ids()
+        oldest = time.time() - _GRACE_AGE
         try:
             held = reservations(data_dir, name, is_dead)
         except NodenetError:
             return  # ADD says the same in a moment, and better
-        for owner in sorted({(one.container_id, one.ifname) for one in held if one.container_id not in recorded}):
+        lost = [one for one in held if one.container_id not in recorded and one.mtime < oldest]
+        for owner in sorted({(one.container_id, one.ifname) for one in lost}):
             try:
                 runtime = chain.Runtime(self.node.plugins())
                 runtime.delete(network, invoke.Attachment(owner[0], "", owner[1] or "eth0"))

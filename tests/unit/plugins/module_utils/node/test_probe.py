@@ -458,6 +458,9 @@ def test_what_a_killed_probe_leaves_goes_also_when_its_record_is_lost(node):
     shutil.rmtree(str(node.root / "state" / "probes"))
     (data / "10.5.0.7").write_bytes(space.name.encode() + b"\r\neth0")
     (data / "10.5.0.8").write_bytes(b"somebody\r\neth0")
+    (data / "10.5.0.9").write_bytes(b"nodenet-probe-young\r\neth0")
+    for name in ("10.5.0.7", "10.5.0.8"):
+        os.utime(str(data / name), (1, 1))
     node.calls()
     release = '[ $CNI_COMMAND != DEL ] || grep -l "$CNI_CONTAINERID" %s/10.* | xargs -r rm\n' % data
     node.plugin(script=MAKE + release, answer=reachable())
@@ -467,7 +470,7 @@ def test_what_a_killed_probe_leaves_goes_also_when_its_record_is_lost(node):
     found = probe.probe(options, False)
     assert found["leftovers"] == [space.name]
     assert ended(pid)
-    assert sorted(path.name for path in data.iterdir()) == ["10.5.0.8"]
+    assert sorted(path.name for path in data.iterdir()) == ["10.5.0.8", "10.5.0.9"]
     assert node.calls() == ["main DEL", "main ADD", "main CHECK", "main DEL"]
     assert node.nothing_left()
 
@@ -548,3 +551,15 @@ def test_ids_are_of_the_form_that_runtimes_take():
     made = {probe_record.new_id() for _attempt in range(50)}
     assert len(made) == 50
     assert all(one.startswith("nodenet-probe-") and len(one) == 24 for one in made)
+
+
+def test_a_record_keeps_a_configuration_that_is_no_utf_8(node):
+    """As libcni does: the bad byte becomes U+FFFD for the plugins, and never stops a DEL."""
+    path = node.root / "net.conflist"
+    path.write_bytes(b'{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "main", "note": "caf\xe9"}]}')
+    node.plugin(script=MAKE + '[ $CNI_COMMAND != DEL ] || [ -e "$RECORD/ok" ] || exit 1\n', answer=reachable())
+    _message, facts = node.fails(config=None, conflist=str(path))
+    (node.root / "ok").write_text("")
+    found = node.probe(config=None, conflist=str(path))
+    assert found["leftovers"] == [facts["container_id"]]
+    assert node.nothing_left()
