@@ -279,3 +279,20 @@ def test_a_killed_probe_leaves_nothing_after_the_next(probed):
     probed.nothing_left("cni9")
     assert probed.rotation() == {}
     assert "sleep" not in probed.machine.run("ps", "-eo", "comm", check=False).stdout
+
+
+def test_an_interface_that_del_leaves_goes_and_is_told(probed):
+    """A plugin that makes a pair on the node and forgets it."""
+    path = Path(probed.bin_dir) / "forgets"
+    document = {
+        "cniVersion": "1.0.0",
+        "interfaces": [{"name": "vleft"}, {"name": "lo", "sandbox": "x"}],
+        "ips": [{"interface": 1, "address": "127.0.0.1/8"}],
+    }
+    script = "[ $CNI_COMMAND != ADD ] || { ip link add vleft type veth peer name vother; echo '%s'; }"
+    path.write_text("#!/bin/sh\n%s\n" % (script % json.dumps(document)))
+    path.chmod(0o755)
+    found = probed.run({"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "forgets"}]})
+    assert found["failed"]
+    assert found["msg"].endswith("what the plugins made is not gone after DEL: interface vleft")
+    probed.nothing_left()

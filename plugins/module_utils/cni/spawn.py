@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _SLICE = 0.05  # how late an exit may be seen whose output somebody else holds open, and the wish to stop
-_SHORTEST = 0.001
+_SHORTEST = 0.0001
 _BUSY_ATTEMPTS = 6
 _BUSY_WAIT = 1.0
 _REAP_LIMIT = 5.0
+_REAP_PAUSE = 0.001
 _MOST_KEPT = 1 << 24  # of the output; what comes after it is read and forgotten
 _PIPE_CHUNKS = 64  # more than a pipe holds
 
@@ -187,7 +188,7 @@ class _Child:
             pass
         deadline = time.monotonic() + _REAP_LIMIT
         while not self._reap(posix.WNOHANG) and time.monotonic() < deadline:
-            time.sleep(_SHORTEST)
+            time.sleep(_REAP_PAUSE)
 
     def close(self) -> None:
         for fd in [*self._open, self._stdin]:
