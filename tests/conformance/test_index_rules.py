@@ -271,6 +271,16 @@ class TestWhatItNames:
         assert rewritten.found("other")
 
 
+def test_a_changed_file_is_read(node, clock):
+    """Another owner was written into it in place, which its own change time shows, and then a name went."""
+    node.make_index(clock)
+    node.write(address_of(9), "other")
+    (node.net / address_of(1001)).unlink()
+    assert node.refused_as_duplicate("other")
+    assert node.reads <= HANDFUL
+    assert node.well("ADD", "c9")
+
+
 def test_what_is_gone_is_free(node, clock):
     for number in (0, 1, 255):
         node.write(address_of(number), f"c{number}")
