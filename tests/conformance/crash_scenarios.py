@@ -20,6 +20,10 @@ DUAL = {"ranges": [[{"subnet": "10.9.0.0/24"}], [{"subnet": "fd00:9::/120"}]]}
 V4 = {"ranges": DUAL["ranges"][:1]}
 SECOND_FULL = {"ranges": [[{"subnet": "10.9.0.0/24"}], [{"subnet": "fd00:9::/126", "rangeEnd": "fd00:9::2"}]]}
 STICKY = dict(DUAL, stickyStatic=True)
+LARGE = {"ranges": [[{"subnet": "10.9.0.0/22"}]]}
+INDEX = ".nodenet-net~index"
+#: after so long without a change a directory may be known by its times
+QUIET_S = 1.3
 RESERVED = "static.shop.victim\r\neth0"
 POD = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME="
 
@@ -64,6 +68,68 @@ class Scenario:
         return {name: held for name, held in self.before.items() if held and not held.startswith("victim")}
 
 
+class LargeScenario(Scenario):
+    """A directory with an index, which it has to have been quiet for: so directories are made some at a time.
+
+    The index is valid, or *old*: then so much has changed since that the call makes it anew.
+    """
+
+    BATCH = 16
+    #: of the steps that look at one of the many address files, each of so many is tried
+    THINNED = 40
+
+    def __init__(self, name, command, old):
+        super().__init__(name, command, LARGE)
+        self.old = old
+        self._ready = []
+
+    def prepare(self, base, driver):
+        base = Path(str(base))
+        if not self._ready or self._ready[0].parent.parent != base.parent:
+            shelf = base.parent / ("shelf of " + base.name)
+            self._ready = [shelf / str(number) for number in range(self.BATCH)]
+            for one in self._ready:
+                self._fill(one / "cni" / "networks" / "net", range(2, 602))
+            self._make_indexes(driver)
+            if self.old:
+                for one in self._ready:
+                    self._fill(one / "cni" / "networks" / "net", range(602, 722), gone=range(30, 60))
+                time.sleep(QUIET_S)
+        # the times of what is two levels below stay as they are
+        os.rename(str(self._ready.pop()), str(base))
+        self.data_dir = base / "cni" / "networks"
+        self.config = calls.configuration(self.data_dir, self.ipam)
+        self.before = calls.held(self.data_dir)
+
+    def _fill(self, net, numbers, gone=()):
+        net.mkdir(parents=True, exist_ok=True)
+        (net / "lock").touch()  # the first call would make it, and the directory be young again
+        for number in numbers:
+            who = "victim" if number == 500 and self.command == "DEL" else "c%d" % number
+            (net / ("10.9.%d.%d" % divmod(number, 256))).write_bytes(("%s\r\neth0" % who).encode())
+        for number in gone:
+            (net / ("10.9.%d.%d" % divmod(number, 256))).unlink()
+
+    def _make_indexes(self, driver):
+        """By a call that changes nothing."""
+        time.sleep(QUIET_S)
+        for one in self._ready:
+            data_dir = one / "cni" / "networks"
+            config = calls.configuration(data_dir, self.ipam)
+            assert driver.call(calls.environment("DEL", "nobody"), config).rc == 0
+            assert (data_dir / INDEX).exists()
+
+    def thin(self, steps):
+        """Return the steps without most of those that look at an address file; assert that the index was used."""
+        many = [step for step in steps if step.what and step.what[-1].rpartition("/")[2].startswith("10.9.")]
+        many = [step for step in many if not step.name.startswith(("link", "unlink"))]
+        written = any(INDEX + ".new" in part for step in steps for part in step.what)
+        assert written == self.old, "the index was written" if written else "the index was not written"
+        assert len(many) > 600 if self.old else len(many) < 40, "the index was not used as it should be"
+        left_out = set(many).difference(many[:: self.THINNED] if self.old else many)
+        return [step for step in steps if step not in left_out]
+
+
 SCENARIOS = [
     Scenario("the first ADD", "ADD", DUAL),
     Scenario("ADD among others", "ADD", DUAL, ("a", "leaver", "b")),
@@ -75,6 +141,10 @@ SCENARIOS = [
     Scenario("sticky ADD", "ADD", STICKY, ("a",), ("10.9.0.7.holder",), reserved=("10.9.0.7", "fd00:9::7")),
     Scenario("sticky ADD of one set", "ADD", STICKY, ("a",), reserved=("10.9.0.7",)),
     Scenario("sticky DEL", "DEL", STICKY, ("a", "victim"), reserved=("10.9.0.7", "fd00:9::7")),
+    LargeScenario("ADD by an index", "ADD", old=False),
+    LargeScenario("ADD by an old index", "ADD", old=True),
+    LargeScenario("DEL by an index", "DEL", old=False),
+    LargeScenario("DEL by an old index", "DEL", old=True),
 ]
 
 
@@ -101,6 +171,8 @@ def steps_of(scenario, executable, library, tmp_path):
     if scenario.without:
         assert any("~" in part for step in steps for part in step.what), "it did not do without"
         steps = [step for step in steps if step.name != "openat"]
+    if isinstance(scenario, LargeScenario):
+        steps = scenario.thin(steps)
     return steps, always
 
 
@@ -118,6 +190,7 @@ def judge(scenario, step, outcome, driver):
     rest = {name: content for name, content in held.items() if name not in mine | empty}
     assert rest == scenario.others(), "reservations of others changed: %s" % rest
     judge_answer(scenario, step, outcome, mine)
+    judge_index(scenario)
 
     config = calls.configuration(scenario.data_dir, scenario.next_ipam)
     done = driver.call(calls.environment("ADD", "next"), config)
@@ -138,6 +211,22 @@ def judge(scenario, step, outcome, driver):
         assert driver.call(calls.environment("DEL", "again"), scenario.config).rc == 0
     left = {name: content for name, content in calls.held(scenario.data_dir).items() if content}
     assert left == scenario.others(), "left over: %s" % left
+
+
+def judge_index(scenario):
+    """Assert that the directory looks the same with its index as without."""
+    if not isinstance(scenario, LargeScenario):
+        return
+    module = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.store")
+    range_set = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.config").load_ipam_config
+    with module.Store(str(scenario.data_dir), "net", create=False) as store:
+        plain, view = store.snapshot(), store.view()
+        assert type(view) is not type(plain)
+        (one_set,) = range_set(json.loads(scenario.config), "").sets
+        assert list(view.free(one_set, None)) == list(plain.free(one_set, None))
+        for container in ("victim", "nobody", "c2", "c45", "c601", "c700"):
+            found = [[one.name for one in each.held_by(container, "eth0")] for each in (view, plain)]
+            assert found[0] == found[1], "%s holds %s" % (container, found)
 
 
 def addresses(names):
@@ -175,5 +264,5 @@ def sweep(data_dir):
     store = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.store").Store(str(data_dir), "net")
     with store, store.lock(5):
         store.beside()
-    left = [name for name in os.listdir(str(data_dir)) if name.startswith(".nodenet-net~")]
+    left = [name for name in os.listdir(str(data_dir)) if name.startswith(".nodenet-net~") and name != INDEX]
     assert not left, "temporary files left: %s" % left
