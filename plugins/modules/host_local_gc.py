@@ -424,7 +424,7 @@ def main():
             storage_root={"type": "path", "default": liveness.STORAGE_ROOT},
             crio_address={"type": "path", "default": liveness.CRIO_ADDRESS},
             results_dirs={"type": "list", "elements": "path", "default": list(liveness.RESULTS_DIRS)},
-            command_timeout={"type": "float", "default": 20.0},
+            command_timeout={"type": "float", "default": liveness.COMMAND_TIMEOUT},
         ),
         mutually_exclusive=[("networks", "all")],
         required_one_of=[("networks", "all")],

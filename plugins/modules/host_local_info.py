@@ -50,12 +50,12 @@ options:
     suboptions:
       attachments:
         description:
-          - All live attachments of the node, of every container runtime that uses its networks.
+          - All live attachments of the node, of every container runtime that uses its networks. One of this and
+            O(live.discover) is needed.
           - A reservation whose id has a form that no listed id has (such as C(<namespace>-<id>) where only plain ids
             are listed) is reported as unknown, not as leaked. So is one that is younger than 60 seconds.
         type: list
         elements: dict
-        required: true
         suboptions:
           container_id:
             description:
@@ -67,7 +67,13 @@ options:
             description:
               - Name of the interface. When left out, all interfaces of the container are alive.
             type: str
+      discover:
+        description:
+          - Find out who is alive on the node, as M(nodenet.cni.host_local_gc) does with its defaults, besides
+            O(live.attachments). When a source fails, nothing is reported as leaked, and RV(findings) says so.
+        type: bool
 seealso:
+  - module: nodenet.cni.host_local_gc
   - module: nodenet.cni.host_local_reservation
   - module: nodenet.cni.fleet_audit
 """
@@ -275,8 +281,10 @@ def main():
             data_dir={"type": "path"},
             live={
                 "type": "dict",
+                "required_one_of": [("attachments", "discover")],
                 "options": {
-                    "attachments": {"type": "list", "elements": "dict", "required": True, "options": attachment}
+                    "attachments": {"type": "list", "elements": "dict", "options": attachment},
+                    "discover": {"type": "bool"},
                 },
             },
         ),

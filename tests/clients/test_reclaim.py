@@ -25,10 +25,13 @@ RUN = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from module_utils.cni.errors import NodenetError
-from module_utils.node import liveness, reclaim_restore, reclaim_run
+from module_utils.node import ipam_report, liveness, reclaim_restore, reclaim_run
 task, options = sys.argv[2], json.loads(sys.argv[3])
 try:
-    if task == "restore":
+    if task == "report":
+        live = {"discover": True, "attachments": None}
+        print(json.dumps(ipam_report.report(options["conf_dir"], "/none", names=["net"], live=live)))
+    elif task == "restore":
         print(json.dumps(reclaim_restore.restore(options, False).result))
     else:
         where = {"containerd": liveness.CONTAINERD, "storage_root": liveness.STORAGE_ROOT, "sources": liveness.SOURCES,
@@ -76,6 +79,11 @@ class Node:
 
     def gc(self, check=False, **more):
         return self._run("check" if check else "gc", dict(self.options, **more))
+
+    def leaked(self):
+        """Return the addresses that the report of host_local_info calls leaked."""
+        report = self._run("report", self.options)
+        return sorted(one["address"] for one in report["networks"][0]["reservations"] if one["alive"] is False)
 
     def restore(self, run_id):
         names = ("state_dir", "lock_timeout", "data_dir")
@@ -146,6 +154,7 @@ def test_pods_that_leaked(containerd, machine, tmp_path):
     node.age(7200)
     before = node.held()
     cached = sorted(os.listdir(machine.path("/var/lib/cni/results")))
+    assert node.leaked() == leaked
     assert addresses(node.gc(check=True)["removed"]) == leaked
     assert node.held() == before
 

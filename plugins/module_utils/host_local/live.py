@@ -43,7 +43,7 @@ class LiveAttachments:
         #: The forms of id that the list can judge; with an empty one only plain ids.
         self.forms = {form for one in self._listed for form in _listed_forms(one)} or {SANDBOX_ID}
 
-    def judge(self, container_id: str, ifname: str) -> bool | None:
+    def judge(self, container_id: str, ifname: str, _address: str = "") -> bool | None:
         """Tell whether the holder of a reservation is alive; None if the list does not say.
 
         An id of a form that no listed one has (``<namespace>-<id>`` where only plain ids are listed, or free text) may

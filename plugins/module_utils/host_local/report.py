@@ -194,7 +194,7 @@ class Report:
             container_id = one["container_id"]
             alive: bool | None = None
             if container_id and not one["static"]:
-                alive = live.judge(container_id, one["ifname"])
+                alive = live.judge(container_id, one["ifname"], one["address"])
                 if alive is None:
                     unknown.append(one["address"])
                 elif not alive and one["age_s"] < YOUNG:

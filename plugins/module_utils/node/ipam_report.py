@@ -43,7 +43,8 @@ def report(
     :param names: networks to report; None for all of them and the orphan directories
     :param data_dir: look here instead of in the directories that the configurations name
     :param config: report the networks of this configuration instead of those of *conf_dir*
-    :param live: ``attachments``, the list of those that are alive; None when nobody said
+    :param live: ``attachments``, the list of those that are alive, or ``discover`` to look for them on the node; None
+        when nobody said
     :raises NodenetError: an unknown name; of networks that *names* or *config* name also a directory or lock that
         cannot be used, which else is a finding, and the network is left out
     """
@@ -66,7 +67,8 @@ def report(
         left, more = orphans(networks, data_dirs)
         networks, facts = networks + left, facts + more
 
-    judge = _judge(live) if live is not None else None
+    facts = list(facts)
+    judge = _judge(live, facts) if live is not None else None
     documents = []
     for one in networks:
         try:
@@ -100,9 +102,18 @@ def _configured(config: dict[str, Any], flannel_subnet_file: str) -> tuple[list[
     return definitions.each_once(found)
 
 
-def _judge(live: dict[str, Any]) -> LiveAttachments:
+def _judge(live: dict[str, Any], facts: list[dict[str, Any]]) -> LiveAttachments:
+    if live.get("discover"):
+        from . import liveness
+
+        judge = liveness.Judge(liveness.gather(dict(liveness.defaults(), attachments=live.get("attachments"))))
+        if judge.fault:
+            facts.append({"kind": "ipam-liveness-unknown", "where": "this node", "reason": judge.fault})
+        return judge
     from ..host_local.live import LiveAttachments
 
+    if live["attachments"] is None:
+        raise NodenetError("Cannot tell who is alive: give live.attachments, or set live.discover=true")
     return LiveAttachments(live["attachments"])
 
 

@@ -34,6 +34,7 @@ CONTAINERD = (
 )
 STORAGE_ROOT = "/var/lib/containers/storage"
 CRIO_ADDRESS = "/run/crio/crio.sock"
+COMMAND_TIMEOUT = 20.0
 RESULTS_DIRS = ("/var/lib/cni/results", "/var/lib/cni/multus/results")
 
 
@@ -168,6 +169,39 @@ class Evidence:
     def documents(self) -> list[dict[str, Any]]:
         """Return the sources as the modules return them."""
         return [one.document() for one in self.sources]
+
+
+class Judge(LiveAttachments):
+    """The evidence in the place of a list of live attachments, for reports; ``fault`` is why it cannot judge."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__(())
+        self._evidence = evidence
+        self.fault = "; ".join(f"{one.name}: {one.failed}" for one in evidence.failures)
+        if not self.fault and not evidence.authoritative:
+            self.fault = "no container runtime was found"
+
+    def judge(self, container_id: str, ifname: str, _address: str = "") -> bool | None:
+        """Tell whether the holder of a reservation is alive; None if that is not known."""
+        if self.fault:
+            return None
+        strong, weak = self._evidence.witnesses(container_id, ifname, _address)
+        if strong or weak:
+            return True
+        return False if self._evidence.can_judge(container_id) else None
+
+
+def defaults() -> dict[str, Any]:
+    """Return the options of `gather` with which everything is asked at its usual place."""
+    return {
+        "sources": list(SOURCES),
+        "attachments": None,
+        "containerd": [dict(one) for one in CONTAINERD],
+        "storage_root": STORAGE_ROOT,
+        "crio_address": CRIO_ADDRESS,
+        "results_dirs": list(RESULTS_DIRS),
+        "command_timeout": COMMAND_TIMEOUT,
+    }
 
 
 def given(attachments: Iterable[Mapping[str, Any]]) -> Source:

@@ -38,7 +38,7 @@ def ask(options: Mapping[str, Any], runtimes: Iterable[Source]) -> list[Source]:
     """
     timeout = options["command_timeout"]
     at_work = {(one.name, one.place) for one in runtimes if one.authoritative}
-    sources = []
+    sources: list[Source | None] = []
     for one in options["containerd"]:
         if ("containerd", one["root"]) in at_work:
             address = one.get("address") or os.path.join(one["state"], "containerd.sock")

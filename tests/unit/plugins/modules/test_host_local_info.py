@@ -374,3 +374,29 @@ class TestCases:
         assert "IPAM021" in by_code(result)
         assert "IPAM020" not in by_code(result)
         assert by_code(result)["IPAM022"]["go"] == "fails"
+
+
+def test_who_is_alive_is_discovered_on_the_node(run_module, fails, node, monkeypatch, tmp_path):
+    """A storage of podman knows one owner; without any runtime nobody is called leaked."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import liveness
+
+    alive, dead = "a" * 64, "b" * 64
+    node.define("lan", "192.0.2.0/24")
+    node.fill({"lan/192.0.2.2": {"content": alive + "\r\neth0"}, "lan/192.0.2.3": {"content": dead + "\r\neth0"}})
+    monkeypatch.setattr(liveness, "CONTAINERD", ())
+    monkeypatch.setattr(liveness, "SOURCES", ("podman", "caches"))
+    monkeypatch.setattr(liveness, "STORAGE_ROOT", str(tmp_path / "storage"))
+    monkeypatch.setattr(liveness, "CRIO_ADDRESS", str(tmp_path / "crio.sock"))
+    monkeypatch.setattr(liveness, "RESULTS_DIRS", ())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    options = node.options(live={"discover": True})
+    result = run_module("host_local_info", options)
+    assert [one["alive"] for one in result["networks"][0]["reservations"]] == [None, None]
+    assert "IPAM030" in [one["code"] for one in result["findings"]]
+    (tmp_path / "storage" / "vfs-containers").mkdir(parents=True)
+    listed = json.dumps([{"id": alive, "metadata": "{}"}])
+    (tmp_path / "storage" / "vfs-containers" / "containers.json").write_text(listed)
+    result = run_module("host_local_info", options)
+    assert [one["alive"] for one in result["networks"][0]["reservations"]] == [True, False]
+    assert result["networks"][0]["range_sets"][0]["leaked"] == 1
+    assert "give live.attachments" in fails("host_local_info", node.options(live={"discover": False}))

@@ -633,3 +633,34 @@ def test_boot_time(tmp_path):
     (tmp_path / "stat").write_text("cpu 1\nbtime x\n")
     assert liveness.boot_time(str(tmp_path / "stat")) == 0.0
     assert liveness.boot_time(str(tmp_path / "none")) == 0.0
+
+
+# --- for reports
+
+
+def test_the_judge_of_reports(tmp_path, options, listen):
+    containerd(tmp_path)
+    (tmp_path / "lib/io.containerd.grpc.v1.cri/sandboxes" / A).mkdir()
+    runtime = listen(tmp_path / "run/containerd.sock")
+    sources = liveness_dirs.read(options)
+    in_use = liveness.Source("namespaces", "/proc", authoritative=False)
+    in_use.in_use["192.0.2.9"] = "/run/netns/x"
+    judge = liveness.Judge(liveness.Evidence([*sources, in_use], 0.0, 0.0))
+    asked = [(A, "eth0", "192.0.2.2"), (B, "eth0", "192.0.2.3"), (B, "eth0", "192.0.2.9"), ("x", "eth0", "192.0.2.4")]
+    assert [judge.judge(*each) for each in asked] == [True, False, True, None]
+    runtime.close()
+    judge = liveness.Judge(liveness.Evidence(liveness_dirs.read(options), 0.0, 0.0))
+    assert "does not answer" in judge.fault
+    assert [judge.judge(*each) for each in asked] == [None] * 4
+    assert liveness.Judge(liveness.Evidence([in_use], 0.0, 0.0)).fault == "no container runtime was found"
+
+
+def test_the_defaults_are_those_of_the_module():
+    from ansible_collections.nodenet.cni.plugins.modules import host_local_gc
+
+    documented = host_local_gc.DOCUMENTATION
+    for path in (liveness.STORAGE_ROOT, liveness.CRIO_ADDRESS, *liveness.RESULTS_DIRS):
+        assert path in documented
+    assert set(liveness.defaults()) == {
+        *("sources", "attachments", "containerd", "storage_root", "crio_address", "results_dirs", "command_timeout"),
+    }
