@@ -93,11 +93,15 @@ def recorded_calls():
 
 
 class Box:
-    """A private directory in which calls may do what they like; ``data`` is where the data dir ought to be."""
+    """A private directory in which calls may do what they like; ``data`` is where the data dir ought to be.
 
-    def __init__(self, root: str) -> None:
+    With the module *index* the networks have indexes beside them, which `look` does not show.
+    """
+
+    def __init__(self, root: str, index=None) -> None:
         self.root = root
         self.data = os.path.join(root, "data")
+        self.index = index
 
     def fill(self, chance) -> None:
         """Make the directories of some networks, with what should not be in them."""
@@ -156,6 +160,8 @@ class Box:
         while waiting:
             here = waiting.pop()
             for entry in os.scandir(here):
+                if self.index and entry.name.startswith(".nodenet-") and entry.name.endswith("~index"):
+                    continue
                 if entry.is_symlink():
                     found[entry.path] = ("link", os.readlink(entry.path))
                 elif entry.is_dir():
@@ -167,6 +173,50 @@ class Box:
                 else:
                     found[entry.path] = ("special",)
         return found
+
+    def spoil_an_index(self, chance) -> None:
+        """Damage an index, put something else in its place, or write one that lies."""
+        network = chance.choice(["mynet", "net"])
+        path = os.path.join(self.data, self.index.index_name(network))
+        data = b""
+        if os.path.isfile(path) and not os.path.islink(path):
+            with open(path, "rb") as stream:
+                data = stream.read()
+        what = chance.choice(["lie"] * 4 + ["bytes"] * 2 + ["cut", "none", "directory", "fifo", "link"])
+        if not os.path.isdir(self.data) or (what == "bytes" and not data):
+            return
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.rmdir(path)
+        elif os.path.lexists(path):
+            os.unlink(path)
+        if what in ("bytes", "cut"):
+            at = chance.randrange(len(data) + 1)
+            noise = bytes(chance.randrange(256) for _number in range(chance.choice([1, 1, 4, 8])))
+            with open(path, "wb") as stream:
+                stream.write(data[:at] + (noise + data[at + len(noise) :] if what == "bytes" else b""))
+        elif what == "directory":
+            os.mkdir(path)
+        elif what == "fifo":
+            os.mkfifo(path)
+        elif what == "link":
+            os.symlink("net", path)
+        elif what == "lie" and os.path.isdir(os.path.join(self.data, network)):
+            self.lie(chance, network)
+
+    def lie(self, chance, network: str) -> None:
+        """Write an index that will be believed, with what was made up about a directory."""
+        entries: list = [[], [], [], []]
+        for name in sorted({name for name in [*FILES, "10.1.2.1", "10.1.2.254", "fd00::9"] if self.index.place(name)}):
+            if chance.random() < 0.5:
+                number, key = self.index.place(name)
+                entries[number].append((key, self.index.checksum(content(chance).strip()), chance.choice([0, 1]), name))
+        fd = os.open(os.path.join(self.data, network), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            times = os.fstat(fd)
+            odd = chance.sample(FILES[5:8], chance.randrange(3))
+            assert self.index.save(fd, network, times.st_mtime_ns, times.st_ctime_ns, time.time_ns() - 1, entries, odd)
+        finally:
+            os.close(fd)
 
     def holds(self, path: str) -> bool:
         """Tell whether a data dir of this name is in the box: nothing outside is any business of a test."""

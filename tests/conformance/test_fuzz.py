@@ -25,6 +25,7 @@ from plugin_drivers import PACKAGE, CommandDriver
 SEED = int(os.environ.get("NODENET_SEED") or (time.time_ns() % 1_000_000 if reporting.soak_factor() > 1 else 1))
 GROUP = 25
 IN_PROCESS = 100_000 if reporting.soak_factor() > 1 else 4_000
+WITH_INDEX = 100_000 if reporting.soak_factor() > 1 else 8_000
 PROCESSES = 2_000 if reporting.soak_factor() > 1 else 100
 #: no call may hang over an input: none of these waits for anybody
 LONGEST_S = 10
@@ -50,9 +51,9 @@ def default_data_dir(monkeypatch, memory):
 class Fuzz:
     """Runs groups of calls; counts what came of them."""
 
-    def __init__(self, driver, base):
+    def __init__(self, driver, base, index=None):
         self.driver = driver
-        self.box = Box(os.path.join(base, "box"))
+        self.box = Box(os.path.join(base, "box"), index)
         self.envs, self.inputs = recorded_calls()
         self.commands = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.commands")
         self.counts = {}
@@ -78,6 +79,8 @@ class Fuzz:
             if not self.stays_in_the_box(stdin):
                 self.skipped += 1
                 continue
+            if self.box.index and chance.random() < 0.3:
+                self.box.spoil_an_index(chance)
             begin = time.monotonic()
             try:
                 outcome = self.driver.call(env, stdin, self.box.root)
@@ -190,6 +193,27 @@ def test_mutated_calls_in_process(library, memory, default_data_dir):
     fuzz = Fuzz(library, memory)
     fuzz.run(IN_PROCESS, SEED * 1_000_000)
     report(fuzz, IN_PROCESS, "in process")
+
+
+def test_mutated_calls_with_a_mutated_index(library, memory, default_data_dir, monkeypatch):
+    """Every directory counts as large. An index that lies costs an address at worst, and never somebody else's."""
+    index, indexed, store = (
+        importlib.import_module(PACKAGE + ".plugins.module_utils.host_local." + name)
+        for name in ("index", "indexed", "store")
+    )
+    monkeypatch.setattr(store, "_LARGE", -1)
+    monkeypatch.setattr(indexed, "_WORTH_FILES", 0)
+    # made and believed without any wait: what may be wrong then is what the lies are for
+    monkeypatch.setattr(index, "SETTLED_NS", 0)
+    believed = []
+    is_valid = index.Index.is_valid
+    monkeypatch.setattr(
+        index.Index, "is_valid", lambda self, *times: is_valid(self, *times) and not believed.append(len(self))
+    )
+    fuzz = Fuzz(library, memory, index)
+    fuzz.run(WITH_INDEX, SEED * 1_000_000 + 250_000)
+    assert len(believed) > WITH_INDEX / 100, len(believed)
+    report(fuzz, WITH_INDEX, "with a mutated index, believed %d times" % len(believed))
 
 
 def test_mutated_calls_as_processes(executable, memory):
