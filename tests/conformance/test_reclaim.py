@@ -507,11 +507,24 @@ def test_an_error_in_one_network_tells_what_was_freed_in_others(node):
     )
     try:
         holder.stdout.readline()
-        with pytest.raises(Exception, match=r"network zother .*1 address\(es\) of other networks were freed by run"):
+        with pytest.raises(Exception, match=r"network zother .*cannot lock .*what was freed before that stands in"):
             node.gc(lock_timeout=0.2)
     finally:
         holder.communicate()
     assert (node.held(), node.held("zother")) == (["192.0.2.2"], ["198.51.100.2"])
+
+
+def test_a_data_dir_that_other_nodes_may_share_is_refused(node, refused, monkeypatch):
+    """Who is alive on them this node cannot know."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import mounts, reclaim_run
+
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    monkeypatch.setattr(reclaim_run, "SHARED_FILE_SYSTEMS", (mounts.file_system(str(node.data_dir)),))
+    assert "that other nodes may use as well" in refused(node, networks=["net"], all=None)
+    result = node.gc()
+    assert (result["changed"], [one["code"] for one in result["findings"]]) == (False, ["IPAM028"])
 
 
 def test_an_unknown_network_is_refused(node, refused):

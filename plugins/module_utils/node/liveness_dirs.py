@@ -35,17 +35,27 @@ def read(options: Mapping[str, Any]) -> list[Source]:
     """Return a source for each runtime that was ever at work on this node, as far as the options ask for it."""
     sources: list[Source | None] = []
     if "containerd" in options["sources"]:
-        seen = set()
-        for one in options["containerd"]:
-            address = one.get("address") or os.path.join(one["state"], "containerd.sock")
-            key = (os.path.realpath(one["root"]), os.path.realpath(one["state"]))
-            if key not in seen:
-                seen.add(key)
-                sources.append(_containerd(one["root"], one["state"], address))
+        sources += [_containerd(*place) for place in _places(options["containerd"])]
         sources.append(_elsewhere([one["root"] for one in options["containerd"]]))
     if "crio" in options["sources"] or "podman" in options["sources"]:
         sources += _storage(options["storage_root"], options["crio_address"], options["sources"])
     return [one for one in sources if one is not None]
+
+
+def _places(pairs: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return root, state and address of each containerd once.
+
+    Products share directories of state, so of several roots for one state those that were never used do not count, if
+    another one was.
+    """
+    places: dict[tuple[str, str], tuple[str, str, str]] = {}
+    for one in pairs:
+        root, state = one["root"], one["state"]
+        address = one.get("address") or os.path.join(state, "containerd.sock")
+        places.setdefault((os.path.realpath(root), os.path.realpath(state)), (root, state, address))
+    used = {key for key in places if os.path.lexists(os.path.join(key[0], _METADATA))}
+    with_data = {state for _root, state in used}
+    return [place for key, place in places.items() if key in used or key[1] not in with_data]
 
 
 def connect_fault(address: str) -> str:

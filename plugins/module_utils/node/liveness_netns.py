@@ -29,6 +29,7 @@ def read() -> Source:
     """Return the addresses of all namespaces, with the namespace in which each is."""
     source = Source("namespaces", "/proc", authoritative=False)
     try:
+        os.stat("/proc/self/net/fib_trie")  # else no IPv4 address would ever show
         by_inode = _of_processes()
         bound = dict(_bound())
         for inode, pids in by_inode.items():

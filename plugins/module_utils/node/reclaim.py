@@ -76,8 +76,8 @@ def refuse_bad_evidence(evidence: Evidence) -> None:
     if evidence.failures:
         reasons = "; ".join(f"{one.name}: {one.failed}" for one in evidence.failures)
         raise NodenetError(
-            f"Cannot tell who is alive on this node: {reasons}; repair it, or leave it out of the option sources if it "
-            "has no containers any more",
+            f"Cannot tell who is alive on this node: {reasons}; repair it, or leave it out (options sources and "
+            "containerd) if it has no containers any more",
             sources=evidence.documents(),
         )
     if not evidence.authoritative:

@@ -34,11 +34,12 @@ _NEEDED = {"name": str, "content": str, "mode": int, "mtime_ns": int, "container
 
 
 class Journal:
-    """What one run frees. ``run_id`` names it, ``path`` is its file."""
+    """What one run frees. ``run_id`` names it, ``path`` is its file, ``written`` tells whether that is there."""
 
     def __init__(self, state_dir: str, sources: list[dict[str, Any]]) -> None:
         self.run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(3).hex()}"
         self.path = os.path.join(state_dir, FOLDER, f"{self.run_id}.json")
+        self.written = False
         self._state_dir = state_dir
         self._networks: list[dict[str, Any]] = []
         self._sources = sources
@@ -55,6 +56,7 @@ class Journal:
         files.make_directory(self._state_dir)
         files.make_directory(os.path.dirname(self.path), 0o700)
         files.replace_file(self.path, json.dumps(document, indent=1).encode(), 0o600)
+        self.written = True
 
 
 def encoded(content: bytes) -> str:

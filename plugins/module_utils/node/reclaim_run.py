@@ -170,11 +170,11 @@ def _carry_out(
             try:
                 confirmed = _free(look, looks, mine, evidence, options, journal)
             except (NodenetError, OSError) as error:
-                gone = [one for one in done if one.goes]
                 before, facts = "", {}
-                if gone:
-                    before = f" ({len(gone)} address(es) of other networks were freed by run {journal.run_id})"
-                    facts = {"run_id": journal.run_id, "removed": [_shown(one) for one in gone]}
+                if journal.written:
+                    before = f"; what was freed before that stands in {journal.path}"
+                    removed = [_shown(one) for one in done if one.goes]
+                    facts = {"run_id": journal.run_id, "journal": journal.path, "removed": removed}
                 raise NodenetError(
                     f"Cannot free addresses of network {look.network} in {look.path}: {error}{before}", **facts
                 ) from None
@@ -208,6 +208,8 @@ def _free(
                 store.release(now.snapshot, [one.reservation for one in going])
                 for one in cache:
                     _remove_cache_entry(one)
+            else:
+                store.discard()  # the directory went meanwhile, and opening it made a new one
             return confirmed
     except (StoreError, LockTimeout) as error:
         raise NodenetError(str(error)) from None
