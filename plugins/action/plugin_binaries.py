@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ansible.errors import AnsibleFileNotFound
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -34,6 +34,10 @@ class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
         arguments = dict(self._task.args)
+        try:
+            self._choose(arguments)
+        except NodenetError as exc:
+            return dict(result, failed=True, msg=str(exc), **exc.facts)
         src = arguments.get("src")
         if (
             not isinstance(src, str)
@@ -83,14 +87,30 @@ class ActionModule(ActionBase):
         texts = {key: arguments[key] for key in ("src", "checksum") if isinstance(arguments.get(key), str)}
         if any(ARCHITECTURE_MARK in text for text in texts.values()):
             # Facts would be those of another host where the task is delegated.
-            told = self._low_level_execute_command("uname -m")
-            if told.get("rc"):
-                said = (told.get("stderr") or told.get("stdout") or "").strip()
-                raise NodenetError(f"Cannot ask the node for its architecture with uname -m: {said or 'it failed'}")
-            architecture = published_architecture(told.get("stdout", "").strip())
+            architecture = self._architecture()
             for key, text in texts.items():
                 arguments[key] = text.replace(ARCHITECTURE_MARK, architecture)
         return arguments["src"]
+
+    def _architecture(self):
+        """Return the node's architecture, in its own words as published archives spell it."""
+        told = self._low_level_execute_command("uname -m")
+        if told.get("rc"):
+            said = (told.get("stderr") or told.get("stdout") or "").strip()
+            raise NodenetError(f"Cannot ask the node for its architecture with uname -m: {said or 'it failed'}")
+        return published_architecture(told.get("stdout", "").strip())
+
+    def _choose(self, arguments):
+        """Take what is meant for the node's architecture where a source or a checksum is given for each."""
+        given = {key: arguments[key] for key in ("src", "checksum") if isinstance(arguments.get(key), Mapping)}
+        architecture = self._architecture() if given else ""
+        for key, values in given.items():
+            if architecture not in values:
+                raise NodenetError(
+                    f"Cannot choose the {key} for a node of architecture {architecture}: there is one for "
+                    f"{', '.join(sorted(values)) or 'none'} only"
+                )
+            arguments[key] = values[architecture]
 
     @staticmethod
     def _names(value):

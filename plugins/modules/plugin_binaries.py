@@ -55,7 +55,8 @@ options:
       - Without it the module only looks after the O(embedded) and O(required) plugins, or removes what it installed.
       - With O(checksum) an archive may be gone from the node once all of it is installed.
       - C({arch}) in it, and in O(checksum), stands for the architecture of the node as published archives spell it,
-        such as C(amd64) or C(arm64).
+        such as C(amd64) or C(arm64). It, and O(checksum), can be dictionaries as well, with a value for each
+        architecture.
       - Of plugins that this module installed from an older version of the same source, those that the source has no
         more are removed, unless O(required) names them or somebody changed them since. Sources are versions of each
         other if they are named alike but for a version, as C(cni-plugins-linux-amd64-v1.5.1.tgz) and
@@ -179,6 +180,15 @@ EXAMPLES = r"""
     src: cni-plugins-linux-{arch}-v1.6.0.tgz
     checksum: sha256:SHA256SUMS
 
+- name: Install another archive on each architecture
+  nodenet.cni.plugin_binaries:
+    src:
+      amd64: cni-plugins-linux-amd64-v1.6.0.tgz
+      arm64: vendor-plugins-for-arm.tar.xz
+    checksum:
+      amd64: sha256:4b1e5cd2e4c5b1c2a0a4a5e9d9a3a7c8f6a3b2c1d0e9f8a7b6c5d4e3f2a1b0c9
+      arm64: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+
 - name: Take plugins from a directory only if they are the right ones
   nodenet.cni.plugin_binaries:
     src: /srv/plugins
@@ -256,6 +266,14 @@ removed:
   elements: str
   returned: success
   sample: []
+brought:
+  description:
+    - Names of the plugins that this task brought a new version of, or removed with one, and that O(state=previous) puts
+      back. Empty when it only repaired some, in check mode, and without O(keep_previous).
+  type: list
+  elements: str
+  returned: success
+  sample: ["bridge", "portmap"]
 ignored:
   description: Names of files in O(src) that were passed over.
   type: list

@@ -64,6 +64,7 @@ def install(
         actions += plan_removal({name: record.plugins[name]["sha256"] for name in outdated}, (), present)
         staying = {name for name, action in actions if action == KEPT}
         gone = set(outdated) - staying
+        brought: list[str] = []
         changes = [name for name, action in actions if action in WRITES or action == REMOVED]
         bin_checks.changeable(bin_dir, [name for name, action in actions if action not in (UNCHANGED, KEPT)], present)
         if changes:
@@ -75,6 +76,7 @@ def install(
         def recording() -> Iterator[None]:
             with manifest.updating(state_dir, bin_dir) as current, contextlib.ExitStack() as stack:
                 fresh = {name: wanted.get(name) for name in changes if _is_new(current, name, wanted.get(name))}
+                finished = set(changes) & set(current.pending) & set(current.previous)  # a run before was killed
                 if fresh:
                     named = {name: embedded.SOURCE if name in own else supply.source for name in fresh}
                     current.previous = previous.entries(current, present, fresh, named) if keep_previous else {}
@@ -85,6 +87,7 @@ def install(
                     current.save()
                     stack.pop_all()  # now the record speaks of the copies
                     yield
+                brought.extend(sorted((set(fresh) | finished) & set(current.previous)))
                 current.pending = []
                 current.forget(gone)  # only now: a run that is killed leaves none behind that nothing speaks of
                 with contextlib.suppress(NodenetError):  # all is in place; the next run comes to the same
@@ -123,6 +126,7 @@ def install(
         "bin_dir": bin_dir,
         "plugins": plugins,
         "removed": [name for name, action in actions if action == REMOVED],
+        "brought": brought,
         "ignored": supply.ignored,
         "findings": findings.from_facts(report.facts),
         "diff": bin_report.diff(bin_dir, actions, present, after),
@@ -194,6 +198,7 @@ def remove(
             for name, action in actions
         ],
         "removed": gone,
+        "brought": [],
         "ignored": [],
         "findings": findings.from_facts(bin_report.drift_facts(bin_dir, record, present, staying, staying)),
         "diff": bin_report.diff(bin_dir, actions, present, {}),

@@ -92,6 +92,7 @@ def put_back(bin_dir: str, state_dir: str, include: Sequence[str] = (), check_mo
         "bin_dir": bin_dir,
         "plugins": plugins,
         "removed": removed,
+        "brought": [],
         "ignored": [],
         "findings": findings.from_facts(report.facts + facts),
         "diff": bin_report.diff(bin_dir, actions, present, looks),

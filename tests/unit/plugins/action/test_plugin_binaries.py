@@ -189,6 +189,22 @@ def test_what_is_not_taken_of_a_directory_is_not_taken_for_gone(play, tmp_path):
     assert (second["changed"], done.transfers) == (False, [])
 
 
+def test_source_for_each_architecture(play, tmp_path):
+    own = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine)
+    if own is None:
+        pytest.skip("not run: a machine that is neither amd64 nor arm64")
+    archive(tmp_path, "1", "own.tgz")
+    digest = hashlib.sha256((tmp_path / "files" / "own.tgz").read_bytes()).hexdigest()
+    other = {"amd64": "arm64", "arm64": "amd64"}[own]
+    result, done = play(src={own: "own.tgz", other: "other.tgz"}, checksum={own: "sha256:" + digest, other: "sha256:0"})
+    assert (result["changed"], done.calls[0]["src"]) == (True, "controller:/own.tgz")
+    result, done = play(src={other: "other.tgz"})
+    assert result["failed"] is True
+    assert result["msg"] == f"Cannot choose the src for a node of architecture {own}: there is one for {other} only"
+    result, done = play(src={own: str(tmp_path / "files" / "own.tgz")}, remote_src=True)
+    assert (result["changed"], done.calls[0]["src"]) == (False, str(tmp_path / "files" / "own.tgz"))
+
+
 def test_architecture_of_the_node(play, tmp_path, monkeypatch):
     name = f"cni-{plugin_files.HERE}.tgz"
     path = archive(tmp_path, "1", name)

@@ -77,7 +77,7 @@ PREVIOUS = {"state": "previous"}
 
 
 def test_result_has_every_key_in_every_state(run, src):
-    keys = {"bin_dir", "changed", "findings", "ignored", "plugins", "removed"}
+    keys = {"bin_dir", "brought", "changed", "findings", "ignored", "plugins", "removed"}
     for options in (
         {"src": src},
         {"src": src, "check_mode": True},

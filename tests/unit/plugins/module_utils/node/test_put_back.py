@@ -164,6 +164,7 @@ def test_repair_is_no_new_version(node):
     node.put("bridge", "spoilt")
     os.unlink(str(node.bin / "ptp"))
     repaired = node.install(new)
+    assert repaired["brought"] == []
     assert {one["name"]: (one["action"], one["drift"]) for one in repaired["plugins"]} == {
         "bridge": ("replaced", True),
         "ptp": ("installed", True),
@@ -173,6 +174,16 @@ def test_repair_is_no_new_version(node):
     assert not any(one["drift"] for one in node.install(new)["plugins"])
     node.put_back()
     assert node.labels() == {"bridge": "1", "ptp": "1"}
+
+
+def test_a_task_tells_what_can_be_put_back_of_it(node):
+    first, second = node.archive({"bridge": "1", "sbr": "1"}, V1), node.archive({"bridge": "2", "ptp": "2"}, V2)
+    assert node.install(first)["brought"] == ["bridge", "sbr"]
+    assert node.install(second, check_mode=True)["brought"] == []
+    assert node.install(second)["brought"] == ["bridge", "ptp", "sbr"]
+    assert node.install(second)["brought"] == []
+    assert node.put_back()["brought"] == []
+    assert node.install(second, keep_previous=False)["brought"] == []
 
 
 def test_only_the_last_new_version_is_kept(node):
