@@ -23,6 +23,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 # /run: netns names, locks and states of runtimes; /var/lib: their stores and the results cache of libcni
 _BOOT = """
 set -e
+for point in $(awk '$4 ~ "^net:" {print $5}' /proc/self/mountinfo); do umount -l "$point"; done
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/lib
 mkdir /run/lock

@@ -10,6 +10,7 @@ It is the plainest evidence there is: whatever runtime an owner is of, an addres
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 
@@ -18,7 +19,7 @@ from .liveness import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterator
+    from typing import IO
 
 _CLONE_NEWNET = 0x40000000
 # how the kernel writes blanks and backslashes of a path
@@ -31,14 +32,14 @@ def read() -> Source:
     try:
         os.stat("/proc/self/net/fib_trie")  # else no IPv4 address would ever show
         by_inode = _of_processes()
-        bound = dict(_bound())
+        bound = _bound()
         for inode, pids in by_inode.items():
             # one process is enough, but any may end while it is looked at; a bound namespace is there without them
             if not any(_note_process(source, pid) for pid in pids) or inode not in bound:
                 continue
             del bound[inode]
         if bound:
-            _read_bound(source, sorted(bound.values()))
+            _read_bound(source, bound)
     except OSError as error:
         source.failed = f"{error.filename or '/proc'} cannot be read ({(error.strerror or str(error)).lower()})"
     return source
@@ -112,16 +113,19 @@ def _of_processes() -> dict[int, list[int]]:
     return found
 
 
-def _bound() -> Iterator[tuple[int, str]]:
-    """Yield (inode, path) of the mounted network namespaces."""
+def _bound() -> dict[int, list[str]]:
+    """Return inode -> paths of the mounted network namespaces."""
+    found: dict[int, list[str]] = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
         for line in stream:
             fields = line.split(" ")
             if fields[3].startswith("net:["):
-                yield int(fields[3][5:-1]), _OCTAL.sub(lambda found: chr(int(found[1], 8)), fields[4])
+                path = _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), fields[4])
+                found.setdefault(int(fields[3][5:-1]), []).append(path)
+    return found
 
 
-def _read_bound(source: Source, paths: list[str]) -> None:
+def _read_bound(source: Source, bound: dict[int, list[str]]) -> None:
     """Look into namespaces that have no process: a child of ours goes into one after the other."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -130,7 +134,7 @@ def _read_bound(source: Source, paths: list[str]) -> None:
         try:
             os.close(reader)
             with open(writer, "w", encoding="utf-8", errors="surrogateescape") as stream:
-                status = _visit(paths, stream)
+                status = _visit(bound, stream)
         finally:
             os._exit(status)
     os.close(writer)
@@ -138,29 +142,43 @@ def _read_bound(source: Source, paths: list[str]) -> None:
         lines = stream.read().splitlines()
     ended = os.waitpid(pid, 0)[1]
     for line in lines:
-        kind, path, text = line.split("\t")
-        if kind == "fault":
-            source.failed = f"{path} cannot be entered ({text})"
-        else:
-            source.in_use.setdefault(text, path)
+        inode, path, fault, found = json.loads(line)
+        # one that is gone by now was unmounted meanwhile, as pods end at all times
+        if fault and inode in _bound():
+            source.failed = f"{path} cannot be entered ({fault})"
+        for address in found:
+            source.in_use.setdefault(address, path)
     if ended != 0 and not source.failed:
         source.failed = "the process that looks into bound namespaces failed"
 
 
-def _visit(paths: list[str], stream: object) -> int:
+def _visit(bound: dict[int, list[str]], stream: IO[str]) -> int:
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
+    for inode, paths in bound.items():
+        fault, found = "", set()
+        fd = _open_namespace(inode, paths)
+        if fd < 0:
+            fault = "another mount hides it"
+        elif libc.setns(fd, _CLONE_NEWNET) != 0:
+            fault = os.strerror(ctypes.get_errno()).lower()
+        else:
+            found = addresses("/proc/self/net")
+        if fd >= 0:
+            os.close(fd)
+        stream.write(json.dumps([inode, paths[0], fault, sorted(found)]) + "\n")
+    return 0
+
+
+def _open_namespace(inode: int, paths: list[str]) -> int:
+    """Return a descriptor of the namespace, -1 if there is something else at all its paths."""
     for path in paths:
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            continue  # unmounted meanwhile
-        if libc.setns(fd, _CLONE_NEWNET) != 0:
-            code = ctypes.get_errno()
-            print("fault", path, os.strerror(code).lower(), sep="\t", file=stream)  # type: ignore[call-overload]
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
             continue
+        if os.fstat(fd).st_ino == inode:
+            return fd
         os.close(fd)
-        for address in addresses("/proc/self/net"):
-            print("address", path, address, sep="\t", file=stream)  # type: ignore[call-overload]
-    return 0
+    return -1

@@ -571,6 +571,17 @@ def test_a_namespace_that_cannot_be_entered_is_a_failure(namespaces):
     assert found == ["/run/net ns/moved cannot be entered (operation not permitted)"]
 
 
+def test_a_namespace_that_another_mount_hides_is_a_failure(namespaces):
+    """Its addresses may be in use, and nobody can look."""
+    done = subprocess.run([*namespaces, "mount", "-t", "tmpfs", "tmpfs", "/run/net ns"], check=False)
+    assert done.returncode == 0
+    found = inside(
+        namespaces,
+        "from module_utils.node import liveness_netns as n\ns = n.read(); print(json.dumps([s.failed]))",
+    )
+    assert found == ["/run/net ns/moved cannot be entered (another mount hides it)"]
+
+
 def test_addresses_of_a_network_directory(tmp_path):
     (tmp_path / "fib_trie").write_text(
         "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n        /0 universe UNICAST\n"
