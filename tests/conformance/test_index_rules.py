@@ -294,6 +294,46 @@ def test_what_is_gone_is_free(node, clock):
     assert "no IP addresses available" in node.call("ADD", "newer", FULL).stdout
 
 
+STICKY = dict(POOL, stickyStatic=True)
+HOLDERS = {
+    "nobody": (None, 0, "10.4.0.50"),
+    "a container": ("c50\r\neth0", 0, "still held by container c50 interface eth0"),
+    "a crash of late": ("", 5, "held by an empty file"),
+    "a crash long ago": ("", 3600, "10.4.0.50"),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_sticky_addresses(node, clock, holder):
+    content, age_s, answer = HOLDERS[holder]
+    path = node.net / "10.4.0.50.holder"
+    node.write("10.4.0.50", "static.shop.web")
+    if content is not None:
+        path.write_bytes(content.encode())
+        then = time.time() - age_s
+        os.utime(str(path), (then, then))
+    node.make_index(clock)
+    env = calls.environment("ADD", "new", CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web")
+    node.reads = 0
+    done = node.driver.call(env, calls.configuration(node.data_dir, STICKY))
+    assert answer in done.stdout, done
+    assert node.reads <= HANDFUL
+    if answer != "10.4.0.50":
+        assert calls.error(done)["code"] == 11
+        return
+    assert path.read_bytes() == b"new\r\neth0"
+    for _twice in range(2):
+        assert node.found("new")
+        assert node.reads <= HANDFUL
+        done = node.driver.call(dict(env, CNI_CONTAINERID="newer"), calls.configuration(node.data_dir, STICKY))
+        assert "still held by container new" in done.stdout, done
+        clock.quiet()
+        node.well("DEL", "nobody")
+    node.well("DEL", "new")
+    assert not path.exists()
+    assert (node.net / "10.4.0.50").read_bytes() == b"static.shop.web\r\neth0"
+
+
 def test_an_emptied_directory_has_no_old_index_for_ever(node, clock):
     """An ext4 directory stays as large as it was."""
     node.make_index(clock)
