@@ -60,3 +60,23 @@ def test_a_fault_at_any_step(tmp_path, executable, library, scenario):
             )
     reporting.note("faults in %s: %d of %d, each fired" % (scenario.name, len(pairs), total))
     assert not failures, "%d of %d\n%s" % (len(failures), len(pairs), "\n".join(failures))
+
+
+@pytest.mark.parametrize("command", ["ADD", "DEL"])
+def test_an_address_file_that_cannot_be_looked_at_fails_no_call(tmp_path, executable, library, command):
+    """An old index has every file looked at; a broken one among them is dealt with like without an index."""
+    scenario = next(one for one in SCENARIOS if one.name == command + " by an old index")
+    scenario.prepare(tmp_path / "recorded", library)
+    log, env = tmp_path / "log", environment(command, "victim")
+    assert faults.run(executable, env, scenario.config, log).rc == 0
+    steps = faults.read_steps(log, tmp_path / "recorded")
+    looks = [step for step in steps if "stat" in step.name and step.what[-1].startswith("10.9.")]
+    assert len(looks) > 600
+    for name in ("10.9.0.2", "10.9.1.244", "10.9.2.100"):
+        step = next(one for one in looks if one.what[-1] == name)
+        base = tmp_path / name
+        scenario.prepare(base, library)
+        outcome = faults.run(executable, env, scenario.config, log, step.injection("error=EIO"))
+        faults.assert_fired(step, "error=EIO", log, base, outcome)
+        assert outcome.rc == 0, outcome
+        judge(scenario, step, outcome, library)
