@@ -183,7 +183,8 @@ options:
     type: float
     default: 20
 notes:
-  - Static reservations are never touched.
+  - Static reservations are never touched. Of a sticky address, the file that names its present holder goes when that
+    container is dead, the reservation stays.
   - An id of a form that no source lists (such as C(<namespace>-<id>) where only plain ids are known) is kept, and
     RV(findings) says so. Empty address files past the grace age go, since nobody can own them.
   - A network whose data directory lies on a file system that other nodes may share, such as NFS, is refused.

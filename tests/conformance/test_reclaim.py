@@ -514,6 +514,20 @@ def test_an_error_in_one_network_tells_what_was_freed_in_others(node):
     assert (node.held(), node.held("zother")) == (["192.0.2.2"], ["198.51.100.2"])
 
 
+def test_a_former_directory_of_a_network_is_an_orphan(node):
+    """The network has another data dir by now; what lies in the old one goes by the switch for orphans alone."""
+    node.network("lan", "198.51.100.0/24", data_dir=node.base / "new")
+    node.network("net", data_dir=node.data_dir)
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("198.51.100.2", B, network="lan")
+    assert not node.gc(networks=["lan"], all=None)["changed"]
+    assert not node.gc()["changed"]
+    result = node.gc(networks=["lan"], all=None, orphans=True)
+    assert addresses(result["removed"]) == ["198.51.100.2"]
+    assert node.held("lan") == []
+
+
 def test_a_data_dir_that_other_nodes_may_share_is_refused(node, refused, monkeypatch):
     """Who is alive on them this node cannot know."""
     from ansible_collections.nodenet.cni.plugins.module_utils.node import mounts, reclaim_run

@@ -27,7 +27,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Mapping, Sequence
 
-    from ..host_local.snapshot import Reservation
     from .liveness import Evidence
     from .reclaim import Fate, Look
 
@@ -76,7 +75,7 @@ def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
         journal = reclaim_journal.Journal(options["state_dir"], evidence.documents())
         fates = _carry_out(looks, fates, evidence, options, journal)
         going = [one for one in fates if one.goes]
-    facts = facts + _facts(fates, evidence)
+    facts = facts + _facts(looks, fates)
     result = {
         "changed": bool(going),
         "run_id": journal.run_id if journal and going else None,
@@ -125,7 +124,10 @@ def _targets(options: Mapping[str, Any]) -> tuple[list[tuple[Target, bool]], lis
                 f"Cannot free addresses of network {name}: no configuration in {options['conf_dir']} names it any "
                 "more; set orphans=true if that is right"
             )
-    return [(one, one.name in wanted) for one in networks + orphans], [f for f in facts if f.get("network") in wanted]
+    # a directory elsewhere with the name of a configured network is none of its own
+    named = [(one, one.name in wanted) for one in networks]
+    named += [(one, one.name in wanted and bool(options["orphans"])) for one in orphans]
+    return named, [fact for fact in facts if fact.get("network") in wanted]
 
 
 def _look(
@@ -291,20 +293,24 @@ def _line(fate: Fate) -> str:
     return f"{fate.look.network} {printable(one.name)} {holder}"
 
 
-def _facts(fates: Sequence[Fate], evidence: Evidence) -> list[dict[str, Any]]:
+def _facts(looks: Sequence[Look], fates: Sequence[Fate]) -> list[dict[str, Any]]:
     kinds = {
         reclaim.UNKNOWN: "ipam-unknown-owner",
         reclaim.UNCLEAR: "ipam-bad-content",
         reclaim.DOUBTFUL: "ipam-owner-doubtful",
     }
     facts = []
-    paths = list(dict.fromkeys(one.look.path for one in fates))
-    for path in paths:
-        for reason, kind in kinds.items():
-            found: list[Reservation] = [f.reservation for f in fates if f.look.path == path and f.reason == reason]
+    for look in looks:
+        names = {
+            kind: [one.reservation.name for one in fates if one.look.path == look.path and one.reason == reason]
+            for reason, kind in kinds.items()
+        }
+        if look.selected:
+            names["ipam-unreadable-file"] = sorted(look.snapshot.unreadable)
+        for kind, found in names.items():
             if found:
-                fact = {"kind": kind, "where": path, "count": len(found)}
-                facts.append(dict(fact, names=short_list(printable(one.name) for one in found)))
+                shown = short_list(printable(one) for one in found)
+                facts.append({"kind": kind, "where": look.path, "count": len(found), "names": shown})
     return facts
 
 
