@@ -218,11 +218,12 @@ def judge_index(scenario):
     if not isinstance(scenario, LargeScenario):
         return
     module = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.store")
-    range_set = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.config").load_ipam_config
+    config = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.config")
     with module.Store(str(scenario.data_dir), "net", create=False) as store:
         plain, view = store.snapshot(), store.view()
-        assert type(view) is not type(plain)
-        (one_set,) = range_set(json.loads(scenario.config), "").sets
+        indexed = importlib.import_module(PACKAGE + ".plugins.module_utils.host_local.indexed")
+        assert isinstance(view, indexed.IndexedSnapshot)
+        (one_set,) = config.load_ipam_config(scenario.config).sets
         assert list(view.free(one_set, None)) == list(plain.free(one_set, None))
         for container in ("victim", "nobody", "c2", "c45", "c601", "c700"):
             found = [[one.name for one in each.held_by(container, "eth0")] for each in (view, plain)]
