@@ -552,6 +552,39 @@ REGISTRY = {
         "the pod that they are reserved for cannot start until the holder file goes; "
         "release what that container holds once it is known to be dead",
     ),
+    "ipam-cache-broken": (
+        "IPAM033", "warning", FAILS,
+        "{count} entry(s) of the result cache that are empty or damaged: {names}",
+        "left by a power cut or a full file system; some runtimes fail in DEL and CHECK over them, remove them when "
+        "their container is gone",
+    ),
+    "ipam-cache-dead": (
+        "IPAM034", "warning", UNAFFECTED,
+        "{count} entry(s) of the result cache whose container is not alive: {names}",
+        "no DEL came: run it with the configuration that the entry holds, or host_local_gc, which removes the entry "
+        "with the reservation",
+    ),
+    "ipam-live-unreserved": (
+        "IPAM035", "error", CARRIES_ON,
+        "{count} address(es) that a live container has although nothing reserves them: {names}",
+        "the plugin hands them out again; reserve them for that container, or start it anew",
+    ),
+    "ipam-in-use-twice": (
+        "IPAM036", "error", CARRIES_ON,
+        "{count} address(es) that a live container has and another one too, or holds: {names}",
+        "start all but one of them anew, so that they get other addresses",
+    ),
+    "ipam-pool-filling": (
+        "IPAM037", "warning", CARRIES_ON,
+        "range set {set}: {reserved} of {usable} addresses are reserved, {more} more than {since} ago; full in {left} "
+        "at that rate",
+        "see whether addresses leak, else enlarge the range in time",
+    ),
+    "ipam-range-changed": (
+        "IPAM038", "info", UNAFFECTED,
+        "range set {set} was {before} in the report before, and is {ranges}",
+        "nothing, if that was intended; reservations outside of the new ranges stay until their owners give them back",
+    ),
     "multus-kubeconfig-unreadable": (
         "MULTUS001", "warning", UNAFFECTED,
         "cannot be read: {reason}",
@@ -566,6 +599,22 @@ REGISTRY = {
         "MULTUS003", "warning", CARRIES_ON,
         "its token expires in {seconds} seconds",
         "see that its daemon or entrypoint writes a new one in time",
+    ),
+    "multus-kubeconfig-open": (
+        "MULTUS004", "warning", UNAFFECTED,
+        "has mode {mode}, so that others than root can read the credentials",
+        "give it mode 0600; multus_config does",
+    ),
+    "multus-no-kubeconfig": (
+        "MULTUS005", "warning", CARRIES_ON,
+        "names no kubeconfig, so Multus attaches pods to the master alone and sees no annotation",
+        "give kubeconfig to multus_config, or see that the file exists",
+    ),
+    "multus-master-chained": (
+        "MULTUS006", "warning", CARRIES_ON,
+        "the copy of {master} does not have the plugins of its sub-directory ({types}), which runtimes with libcni "
+        "1.3.0 or newer add",
+        "write them into the conflist of the master",
     ),
     "node-module-missing": (
         "NODE001", "error", FAILS,
@@ -778,6 +827,82 @@ REGISTRY = {
         "FLEET009", "error", FAILS,
         "network {network!r} on {host}: no address of range set {set} is free, {reserved} of {usable} are reserved",
         "see whether addresses leaked (the node was not told who is alive) before the range is enlarged",
+    ),
+    "fleet-pod-cidr-stale": (
+        "FLEET010", "error", CARRIES_ON,
+        "{host} was assigned {pod_cidr}, but {what}",
+        "write the conflist anew with the subnet of now, then drain the node: its pods have addresses of another one",
+    ),
+    "fleet-plan-twice": (
+        "FLEET011", "error", UNAFFECTED,
+        "{address} of network {network!r} is planned more than once: {owners}",
+        "plan another address for all but one of them",
+    ),
+    "fleet-plan-gateway": (
+        "FLEET012", "error", UNAFFECTED,
+        "{address} of network {network!r} is planned for {owners}, and is a gateway",
+        "plan another address; the gateway and its holder would be in each other's way",
+    ),
+    "fleet-plan-foreign-range": (
+        "FLEET013", "error", CARRIES_ON,
+        "{address} of network {network!r} is planned for {owners}, and lies in a range of {other_hosts}",
+        "reserve it there too for the same owner, or plan another one: that node may hand it out to a pod",
+    ),
+    "fleet-plan-outside": (
+        "FLEET014", "error", UNAFFECTED,
+        "{address} of network {network!r} is planned for {owners}, and lies in no range there",
+        "plan an address of the range; one outside is refused",
+    ),
+    "fleet-plan-held": (
+        "FLEET015", "error", CARRIES_ON,
+        "{address} of network {network!r} is planned for {owners}, and held by {holder}",
+        "free it there, or plan another one",
+    ),
+    "fleet-plan-missing": (
+        "FLEET016", "warning", UNAFFECTED,
+        "{address} of network {network!r} is planned for {owners}, and not reserved",
+        "run the playbook reserve",
+    ),
+    "fleet-plan-unplanned": (
+        "FLEET017", "info", UNAFFECTED,
+        "{address} of network {network!r} is reserved for {owners}, which is not in the plan",
+        "put it into the plan, or release it",
+    ),
+    "fleet-plan-invalid": (
+        "FLEET018", "error", UNAFFECTED,
+        "the plan of {owners} for network {network!r} holds {address!r}, which is no address",
+        "correct the inventory",
+    ),
+    "fleet-conflist-drift": (
+        "FLEET019", "warning", CARRIES_ON,
+        "network {name!r} on {hosts} is not as on {others} other node(s): {differences}",
+        "bring the nodes to one state with the playbook bootstrap; ranges are not compared, each node has its own",
+    ),
+    "fleet-multus-drift": (
+        "FLEET020", "warning", CARRIES_ON,
+        "the configuration of Multus on {hosts} is not as on {others} other node(s): {differences}",
+        "bring the nodes to one state with multus_config",
+    ),
+    "fleet-plugin-drift": (
+        "FLEET021", "warning", CARRIES_ON,
+        "plugin {name} on {hosts} is not as on {others} other node(s): {differences}",
+        "bring the nodes to one release with plugin_binaries",
+    ),
+    "fleet-effective-drift": (
+        "FLEET022", "warning", CARRIES_ON,
+        "with {name}, a new pod on {hosts} gets another network than on {others} other node(s): {differences}",
+        "see which file comes first in the conf dir there",
+    ),
+    "fleet-pool-filling": (
+        "FLEET023", "warning", CARRIES_ON,
+        "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} are reserved, full in "
+        "{left} at the rate of {per_day} a day",
+        "see whether addresses leak, else enlarge the range in time",
+    ),
+    "fleet-range-changed": (
+        "FLEET024", "info", UNAFFECTED,
+        "network {network!r} on {host}: range set {set} was {before} in the audit before, and is {ranges}",
+        "nothing, if that was intended; reservations outside of the new ranges stay until their owners give them back",
     ),
 }
 # fmt: on
