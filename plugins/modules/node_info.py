@@ -408,6 +408,10 @@ multus:
       description: Seconds since it was written.
       type: int
       sample: 3600
+    mode:
+      description: Its permissions.
+      type: str
+      sample: "0600"
     expires_in_s:
       description: Seconds until its token expires, negative if it has; null if the token does not tell.
       type: int

@@ -25,6 +25,7 @@ def write(tmp_path):
     def build(text):
         path = tmp_path / "multus.kubeconfig"
         path.write_text(f"apiVersion: v1\nkind: Config\nusers:\n- name: multus\n  user:\n    {text}\n")
+        path.chmod(0o600)
         os.utime(str(path), (NOW - 500, NOW - 500))
         return str(path)
 
@@ -63,3 +64,43 @@ def test_a_directory_in_its_place_is_a_fact(tmp_path):
     row, facts = kubeconfig.look(str(tmp_path))
     assert row is None
     assert [fact["kind"] for fact in facts] == ["multus-kubeconfig-unreadable"]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_kubeconfig_in_json(tmp_path, indent):
+    text = token({"exp": NOW + 7200})
+    path = tmp_path / "multus.kubeconfig"
+    document = {
+        "contexts": [{"name": "x", "context": {"user": "x"}}, {"name": "m", "context": {"user": "m"}}],
+        "users": [{"name": "x", "user": {"token": token({"exp": 1})}}, {"name": "m", "user": {"token": text}}],
+        "current-context": "m",
+    }
+    path.write_text(json.dumps(document, indent=indent))
+    row, facts = kubeconfig.look(str(path), NOW)
+    assert row["expires_in_s"] == 7200
+    assert text not in json.dumps([row, facts])
+    (tmp_path / "token").write_text(token({"exp": NOW + 60}))
+    document["users"][1]["user"] = {"tokenFile": str(tmp_path / "token")}
+    path.write_text(json.dumps(document))
+    assert kubeconfig.look(str(path), NOW)[0]["expires_in_s"] == 60
+    for broken in ("{", "{}", '{"users": 1}', '{"contexts": [], "users": [], "current-context": []}'):
+        path.write_text(broken)
+        assert kubeconfig.look(str(path), NOW)[0]["expires_in_s"] is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "kinds"), [(0o644, ["multus-kubeconfig-open"]), (0o640, ["multus-kubeconfig-open"]), (0o400, [])]
+)
+def test_who_may_read_it(write, mode, kinds):
+    path = write("token: abc")
+    os.chmod(path, mode)
+    row, facts = kubeconfig.look(path, NOW)
+    assert row["mode"] == f"{mode:04o}"
+    assert [fact["kind"] for fact in facts] == kinds
+
+
+@pytest.mark.parametrize(
+    "claims", [[], "x", {"exp": "soon"}, {"exp": None}, {"exp": 1e300}, {"exp": float("inf")}, {"iat": 1}]
+)
+def test_claims_that_tell_no_end(write, claims):
+    assert kubeconfig.look(write("token: " + token(claims)), NOW)[0]["expires_in_s"] is None

@@ -1,0 +1,248 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kubeconfig of Multus: made as JSON, which every reader of kubeconfigs takes, and renewed before its token ends.
+
+A token is a secret: it goes into the file (mode 0600) and nowhere else, neither into results nor into messages.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+
+from ..cni.errors import NodenetError
+from . import kubeconfig
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+MODE = 0o600
+HIDDEN = "VALUE_HIDDEN"
+#: What is left of a token's lifetime when a new one takes its place, as kubelet does it.
+RENEW_SHARE = 0.2
+
+
+class Plan:
+    """What becomes of the file. data: what to write, None to leave it. report: what the module returns. diff: its text
+    before and after, secrets hidden."""
+
+    def __init__(self, path: str, data: bytes | None, report: dict[str, Any] | None, diff: dict[str, str]) -> None:
+        self.path = path
+        self.data = data
+        self.report = report
+        self.diff = diff
+
+
+def make_plan(path: str, wanted: Mapping[str, Any] | None, verb: str, now: float | None = None) -> Plan:
+    """Decide what has to become of the kubeconfig.
+
+    :param wanted: the option ``kubeconfig`` of the module; None to look only
+    :param verb: how a message begins
+    :raises NodenetError: what is wanted makes no kubeconfig, or its token has expired already
+    """
+    now = time.time() if now is None else now
+    before, mode = _read(path, verb)
+    if wanted is None:
+        return Plan(path, None, _report(path, before, mode, now, False), {})
+    document = _document(wanted, verb)
+    renew = _renew(before, document, wanted.get("renew_before"), now)
+    if not renew:
+        document["users"][0]["user"]["token"] = _token(before or {})
+    expires = _claims(document).get("exp")
+    if expires is not None and expires <= now and renew:
+        raise NodenetError(
+            f"Cannot {verb}: the token for {path} expired {int(now - expires)} s ago; give one that is still good",
+            seconds_left=int(expires - now),
+        )
+    changed = before != document or mode != MODE
+    text = json.dumps(document, indent=2) + "\n"
+    report = _report(path, document, MODE, now, changed)
+    if changed and report is not None:
+        report["age_s"] = 0
+    return Plan(path, text.encode("utf-8") if changed else None, report, _diff(path, before, document, mode))
+
+
+def may_go(path: str) -> bool:
+    """Tell whether a kubeconfig is Multus' alone: it lies in its directory, or has its context.
+
+    Somebody may have named the cluster's administrator's, which has to stay.
+    """
+    if os.path.basename(os.path.dirname(path)) == "multus.d":
+        return True
+    try:
+        with open(path, "rb") as stream:
+            return b"multus-context" in stream.read()
+    except OSError:
+        return False
+
+
+def _read(path: str, verb: str) -> tuple[dict[str, Any] | None, int]:
+    """Return the document that is there and its mode: None if there is none, {} for one that is no JSON."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+            mode = os.fstat(stream.fileno()).st_mode & 0o7777
+    except (FileNotFoundError, NotADirectoryError):
+        return None, 0
+    except OSError as fault:
+        raise NodenetError(f"Cannot {verb}: the kubeconfig {path} cannot be read: {fault.strerror}") from fault
+    try:
+        document = json.loads(data)
+    except ValueError:
+        document = {}
+    return document if isinstance(document, dict) else {}, mode
+
+
+def _document(wanted: Mapping[str, Any], verb: str) -> dict[str, Any]:
+    server = str(wanted.get("server") or "")
+    if not server.startswith(("https://", "http://")):
+        raise NodenetError(
+            f"Cannot {verb}: kubeconfig.server has to be a URL like https://10.96.0.1:443, not {server!r}"
+        )
+    cluster: dict[str, Any] = {"server": server}
+    if wanted.get("ca"):
+        pem = str(wanted["ca"]).strip() + "\n"
+        cluster["certificate-authority-data"] = base64.b64encode(pem.encode("utf-8")).decode()
+    elif wanted.get("ca_file"):
+        cluster["certificate-authority"] = wanted["ca_file"]
+    if wanted.get("validate_certs") is False:
+        if len(cluster) > 1:
+            raise NodenetError(
+                f"Cannot {verb}: kubeconfig has a CA and validate_certs: false, which exclude each other"
+            )
+        cluster["insecure-skip-tls-verify"] = True
+    if wanted.get("tls_server_name"):
+        cluster["tls-server-name"] = wanted["tls_server_name"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "local", "cluster": cluster}],
+        "users": [{"name": "multus", "user": _user(wanted, verb)}],
+        "contexts": [{"name": "multus-context", "context": {"cluster": "local", "user": "multus"}}],
+        "current-context": "multus-context",
+    }
+
+
+def _user(wanted: Mapping[str, Any], verb: str) -> dict[str, Any]:
+    token = str(wanted.get("token") or "").strip()
+    if token and not (token.isascii() and token.isprintable() and " " not in token):
+        raise NodenetError(f"Cannot {verb}: the token of kubeconfig holds white space or other bytes that no token has")
+    if token:
+        return {"token": token}
+    if wanted.get("token_file"):
+        return {"tokenFile": wanted["token_file"]}
+    if wanted.get("client_certificate") and wanted.get("client_key"):
+        return {"client-certificate": wanted["client_certificate"], "client-key": wanted["client_key"]}
+    raise NodenetError(f"Cannot {verb}: kubeconfig needs token, token_file, or client_certificate and client_key")
+
+
+def _renew(before: dict[str, Any] | None, after: dict[str, Any], margin: int | None, now: float) -> bool:
+    """Tell whether the given token has to take the place of the one in the file.
+
+    A fresh token comes with every run, so the one that is there stays as long as it is good: for the same server and
+    account, and with more left than the margin.
+    """
+    token = _token(after)
+    old = _token(before or {})
+    if not token or not old or not before:
+        return True
+    mine, theirs = _claims(after), _claims(before)
+    if _without_token(before) != _without_token(after) or not theirs:
+        return True
+    if any(mine.get(key) != theirs.get(key) for key in ("sub", "iss", "aud")) or "exp" not in theirs:
+        return token != old
+    if margin is None:
+        margin = int((theirs["exp"] - theirs.get("iat", theirs["exp"])) * RENEW_SHARE)
+    return bool(theirs["exp"] - now <= margin)
+
+
+def _without_token(document: dict[str, Any]) -> dict[str, Any]:
+    copy: dict[str, Any] = json.loads(json.dumps(document))
+    try:
+        copy["users"][0]["user"]["token"] = ""
+    except (KeyError, IndexError, TypeError):
+        pass
+    return copy
+
+
+def _token(document: dict[str, Any]) -> str:
+    try:
+        token = document["users"][0]["user"]["token"]
+    except (KeyError, IndexError, TypeError):
+        return ""
+    return token if isinstance(token, str) else ""
+
+
+def _claims(document: dict[str, Any]) -> dict[str, Any]:
+    return kubeconfig.claims_of(_token(document))
+
+
+def _report(path: str, document: dict[str, Any] | None, mode: int, now: float, changed: bool) -> dict[str, Any] | None:
+    if document is None:
+        return None
+    report = {"path": path, "changed": changed, "mode": f"{mode:04o}", "server": None, "account": None}
+    report.update(age_s=0, token_age_s=None, expires_in_s=None, renew=False)
+    row, _facts = kubeconfig.look(path, now)
+    if row is not None:
+        report["age_s"] = row["age_s"]
+    if not document:
+        if row is not None:
+            report["expires_in_s"] = row["expires_in_s"]
+        return report
+    try:
+        report["server"] = document["clusters"][0]["cluster"]["server"]
+    except (KeyError, IndexError, TypeError):
+        pass
+    claims = _claims(document)
+    report["account"] = claims.get("sub")
+    if "iat" in claims:
+        report["token_age_s"] = int(now - claims["iat"])
+    if "exp" in claims:
+        left = claims["exp"] - now
+        report["expires_in_s"] = int(left)
+        report["renew"] = left <= (claims["exp"] - claims.get("iat", claims["exp"])) * RENEW_SHARE
+    elif row is not None and not changed:
+        report["expires_in_s"] = row["expires_in_s"]
+    return report
+
+
+def _diff(path: str, before: dict[str, Any] | None, after: dict[str, Any], mode: int) -> dict[str, str]:
+    headers = [path, path]
+    if before is not None and mode != MODE:
+        headers = [f"{path} (mode {one:04o})" for one in (mode, MODE)]
+    other = "(not JSON, and not shown)\n" if before == {} else ""
+    return {
+        "before": _hidden(before, None) if before else other,
+        "after": _hidden(after, _token(before or {})),
+        "before_header": headers[0],
+        "after_header": headers[1],
+    }
+
+
+def _hidden(document: dict[str, Any], old: str | None) -> str:
+    """Return the text of a kubeconfig without its secrets.
+
+    :param old: the token that it takes the place of, None if this is the one that is there
+    """
+    copy = dict(document)
+    token = _token(document)
+    if token:
+        copy = _without_token(document)
+        copy["users"][0]["user"]["token"] = HIDDEN + (" (a new token)" if old and old != token else "")
+    if set(document) != set(_document({"server": "https://", "token": "-"}, "")) or not _plain_user(copy):
+        copy["users"] = HIDDEN  # not of our making: whatever its users hold may be a secret
+    return json.dumps(copy, indent=2) + "\n"
+
+
+def _plain_user(document: dict[str, Any]) -> bool:
+    try:
+        (user,) = document["users"]
+        return set(user["user"]) <= {"token", "tokenFile", "client-certificate", "client-key"}
+    except (KeyError, TypeError, ValueError):
+        return False
