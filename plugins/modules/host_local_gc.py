@@ -378,6 +378,7 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.paths import RESULTS_DIRS
 from ansible_collections.nodenet.cni.plugins.module_utils.node import liveness, reclaim_run
 
 ATTACHMENT = {"container_id": {"type": "str", "required": True}, "ifname": {"type": "str"}}
@@ -424,7 +425,7 @@ def main():
             },
             storage_root={"type": "path", "default": liveness.STORAGE_ROOT},
             crio_address={"type": "path", "default": liveness.CRIO_ADDRESS},
-            results_dirs={"type": "list", "elements": "path", "default": list(liveness.RESULTS_DIRS)},
+            results_dirs={"type": "list", "elements": "path", "default": list(RESULTS_DIRS)},
             command_timeout={"type": "float", "default": liveness.COMMAND_TIMEOUT},
         ),
         mutually_exclusive=[("networks", "all")],

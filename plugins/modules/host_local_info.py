@@ -72,6 +72,27 @@ options:
           - Find out who is alive on the node, as M(nodenet.cni.host_local_gc) does with its defaults, besides
             O(live.attachments). When a source fails, nothing is reported as leaked, and RV(findings) says so.
         type: bool
+  results_dirs:
+    description:
+      - Directories of result caches, in which libcni and Multus keep what each ADD returned. They are compared with the
+        reservations, to find entries that are of no use and addresses in use that nothing reserves.
+      - A directory that is not there is passed over. An empty list reads none.
+    type: list
+    elements: path
+    default:
+      - /var/lib/cni/results
+      - /var/lib/cni/multus/results
+  previous:
+    description:
+      - What this module returned on the node earlier. RV(findings) then says of a range set that fills when it will be
+        full, and which ranges changed. Reports that lie less than 10 minutes apart tell nothing.
+    type: dict
+  compact:
+    description:
+      - Return RV(networks[].rows) instead of RV(networks[].reservations), which is less than half as long.
+        M(nodenet.cni.fleet_audit) reads both.
+    type: bool
+    default: false
 seealso:
   - module: nodenet.cni.host_local_gc
   - module: nodenet.cni.host_local_reservation
@@ -95,6 +116,13 @@ EXAMPLES = r"""
     networks:
       - cbr0
 
+- name: Report for an audit of thousands of nodes
+  nodenet.cni.host_local_info:
+    compact: true
+    live:
+      discover: true
+  register: nodenet_ipam
+
 - name: Find leaked addresses
   nodenet.cni.host_local_info:
     live:
@@ -110,6 +138,11 @@ report_version:
   returned: success
   type: int
   sample: 1
+taken_at:
+  description: When the report was made by the clock of the node, in seconds since the epoch.
+  returned: success
+  type: int
+  sample: 1764439200
 networks:
   description: The networks, in the order in which the runtimes load them, orphan directories last.
   returned: success
@@ -145,6 +178,12 @@ networks:
           elements: str
           sample:
             - 192.0.2.1-192.0.2.254
+        gateways:
+          description: The gateways of the ranges, which are never handed out.
+          type: list
+          elements: str
+          sample:
+            - 192.0.2.1
         usable:
           description: How many addresses can be handed out in all.
           type: int
@@ -169,8 +208,18 @@ networks:
           description: Where the rotation stands, as the file says. Null if there is none.
           type: str
           sample: 192.0.2.13
+    rows:
+      description:
+        - All reservations, in order of addresses, a line each - address, container id, interface name, index of the
+          range set, age in seconds, V(1) or V(0) for alive or not, and container id and interface of a
+          holder, with a tab between. The last two are there only if there is a holder.
+        - A backslash, tab, line feed or carriage return in an id or name is written as C(\\), C(\t), C(\n) or C(\r).
+      returned: with O(compact=true)
+      type: str
+      sample: "192.0.2.50\tstatic.vip-db\teth0\t0\t86400\t"
     reservations:
       description: All reservations, in order of addresses.
+      returned: with O(compact=false)
       type: list
       elements: dict
       contains:
@@ -266,6 +315,7 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.paths import RESULTS_DIRS
 from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import report
 
 
@@ -287,6 +337,9 @@ def main():
                     "discover": {"type": "bool"},
                 },
             },
+            results_dirs={"type": "list", "elements": "path", "default": list(RESULTS_DIRS)},
+            previous={"type": "dict"},
+            compact={"type": "bool", "default": False},
         ),
         supports_check_mode=True,
     )
@@ -301,6 +354,9 @@ def main():
             config=params["config"],
             live=params["live"],
             lock_timeout=params["lock_timeout"],
+            results_dirs=params["results_dirs"],
+            previous=params["previous"],
+            compact=params["compact"],
         )
 
     _ansible.run(module, function)

@@ -13,6 +13,9 @@ from __future__ import annotations
 import posix
 from _stat import S_ISDIR
 
+#: Where libcni and Multus keep what each ADD returned.
+RESULTS_DIRS = ("/var/lib/cni/results", "/var/lib/cni/multus/results")
+
 
 def clean(path: str) -> str:
     """Return the shortest equal path, judged by its text alone, as Go's filepath.Clean does."""

@@ -228,6 +228,7 @@ class Report:
         taken -= sum(any(a <= key <= b for a, b in spans) for key in self._taken & gateways)
         document = {
             "ranges": [str(one) for one in one_set.ranges],
+            "gateways": [str(one) for one in sorted(one_set.gateways)],
             "usable": usable,
             "reserved": len(mine),
             "static": sum(1 for one in mine if one["static"]),

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from ..cni import gojson
 from ..cni.errors import NodenetError
@@ -37,6 +38,9 @@ def report(
     config: dict[str, Any] | None = None,
     live: dict[str, Any] | None = None,
     lock_timeout: float = 30.0,
+    results_dirs: Sequence[str] = (),
+    previous: dict[str, Any] | None = None,
+    compact: bool = False,
 ) -> dict[str, Any]:
     """Return the report that host_local_info returns. Creates nothing.
 
@@ -45,6 +49,9 @@ def report(
     :param config: report the networks of this configuration instead of those of *conf_dir*
     :param live: ``attachments``, the list of those that are alive, or ``discover`` to look for them on the node; None
         when nobody said
+    :param results_dirs: the result caches to compare with the reservations
+    :param previous: an earlier report of the node, to tell how fast the ranges fill
+    :param compact: give the reservations of a network as one text, ``rows`` (see host_local.compact)
     :raises NodenetError: an unknown name; of networks that *names* or *config* name also a directory or lock that
         cannot be used, which else is a finding, and the network is left out
     """
@@ -80,7 +87,26 @@ def report(
             continue
         documents.append(document)
         facts = facts + noted
-    return {"report_version": REPORT_VERSION, "networks": documents, "findings": _findings(facts) if facts else []}
+    if any(os.path.isdir(one) for one in results_dirs):
+        from . import cachecheck
+
+        facts += cachecheck.check(results_dirs, documents, judge)
+    now = time.time()
+    if previous is not None:
+        from . import ipam_trend
+
+        facts += ipam_trend.compare(previous, documents, now, {one.name: one.path for one in networks})
+    if compact:
+        from ..host_local.compact import encode
+
+        for document in documents:
+            document["rows"] = encode(document.pop("reservations"))
+    return {
+        "report_version": REPORT_VERSION,
+        "taken_at": int(now),
+        "networks": documents,
+        "findings": _findings(facts) if facts else [],
+    }
 
 
 def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 
+from ..cni.paths import RESULTS_DIRS
 from ..host_local.idforms import SANDBOX_ID, id_form
 from ..host_local.live import LiveAttachments
 
@@ -35,7 +36,6 @@ CONTAINERD = (
 STORAGE_ROOT = "/var/lib/containers/storage"
 CRIO_ADDRESS = "/run/crio/crio.sock"
 COMMAND_TIMEOUT = 20.0
-RESULTS_DIRS = ("/var/lib/cni/results", "/var/lib/cni/multus/results")
 
 
 class Source:

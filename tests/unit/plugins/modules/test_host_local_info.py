@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import time
 
 import pytest
 
@@ -50,6 +52,7 @@ def node(tmp_path, fill):
                 "conf_dir": str(conf_dir),
                 "data_dir": str(data_dir),
                 "flannel_subnet_file": str(tmp_path / "subnet.env"),
+                "results_dirs": [str(tmp_path / "results")],
             }
             options.update(more)
             return {key: value for key, value in options.items() if value is not None}
@@ -109,6 +112,7 @@ def test_report(run_module, node, tree, tmp_path):
         "range_sets": [
             {
                 "ranges": ["192.0.2.1-192.0.2.6"],
+                "gateways": ["192.0.2.1"],
                 "usable": 5,
                 "reserved": 2,
                 "static": 1,
@@ -400,3 +404,152 @@ def test_who_is_alive_is_discovered_on_the_node(run_module, fails, node, monkeyp
     assert [one["alive"] for one in result["networks"][0]["reservations"]] == [True, False]
     assert result["networks"][0]["range_sets"][0]["leaked"] == 1
     assert "give live.attachments" in fails("host_local_info", node.options(live={"discover": False}))
+
+
+def cache_entry(network, container_id, *addresses, netns="/run/netns/gone"):
+    return {
+        "kind": "cniCacheV1",
+        "containerId": container_id,
+        "ifName": "eth0",
+        "networkName": network,
+        "netns": netns,
+        "result": {"cniVersion": "1.0.0", "ips": [{"address": one} for one in addresses]},
+    }
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Call results({name: content}, age): fill a result cache."""
+
+    def write(files, age=9000):
+        folder = tmp_path / "results"
+        folder.mkdir(exist_ok=True)
+        for name, content in files.items():
+            path = folder / name
+            path.write_text(content if isinstance(content, str) else json.dumps(content))
+            os.utime(path, (time.time() - age,) * 2)
+
+    return write
+
+
+def test_case_of_the_result_cache(run_module, node, case, results):
+    """audit-results-cache: an empty entry, one of a dead container, one of a live one."""
+    given = case("audit-results-cache")
+    n1 = given["input"]["nodes"]["n1"]
+    node.define("cbr0", "10.244.1.0/24")
+    node.fill({name: {"content": content} for name, content in n1["data_dir"].items()})
+    results(n1["results"])
+    found = by_code(run_module(NAME, node.options(live=as_live(n1["live"]))))
+    assert set(found) == {"IPAM023", "IPAM033", "IPAM034"}
+    for code, key in (("IPAM033", "empty"), ("IPAM034", "stale")):
+        names = [f"cbr0-{one}-eth0" for one in given["check"][key]]
+        assert found[code]["text"].endswith(": " + ", ".join(names))
+
+
+def test_young_cache_entries_may_be_half_written(run_module, node, results):
+    node.define("lan", "192.0.2.0/29")
+    results({"lan-a-eth0": "", "lan-b-eth0": cache_entry("lan", "b" * 64)}, age=5)
+    assert run_module(NAME, node.options(live=as_live(["c" * 64])))["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("held_by", "codes"),
+    [(None, ["IPAM035"]), ("a" * 64, []), ("b" * 64, ["IPAM036"]), ("static.vip", ["IPAM036"])],
+)
+def test_an_address_in_use_and_who_holds_it(run_module, node, results, held_by, codes):
+    alive = "a" * 64
+    node.define("lan", "192.0.2.0/29")
+    node.fill({"lan/192.0.2.2": {"content": f"{held_by}\r\neth0"}} if held_by else {})
+    results(
+        {
+            "lan-a-eth0": cache_entry("lan", alive, "192.0.2.2/29"),
+            "other-a-eth0": cache_entry("other", alive, "1.1.1.1/8"),
+        }
+    )
+    result = run_module(NAME, node.options(live=as_live([alive, "b" * 64])))
+    assert [one["code"] for one in result["findings"]] == codes
+    if codes:
+        assert "192.0.2.2 (" in result["findings"][0]["text"]
+
+
+@pytest.fixture
+def namespace():
+    """The path of a network namespace of another process."""
+    how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-r", "-n"]
+    with subprocess.Popen(
+        [*how, "sh", "-c", "echo in; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout.readline() == b"in\n"
+        yield f"/proc/{child.pid}/ns/net"
+        child.stdin.close()
+
+
+def test_without_live_a_namespace_proves_life(run_module, node, results, namespace):
+    node.define("lan", "192.0.2.0/29")
+    results(
+        {
+            "lan-a-eth0": cache_entry("lan", "a" * 64, "192.0.2.2/29", netns=namespace),
+            "lan-b-eth0": cache_entry("lan", "b" * 64, "192.0.2.3/29"),
+        }
+    )
+    (one,) = run_module(NAME, node.options())["findings"]
+    assert (one["code"], "192.0.2.2" in one["text"], "192.0.2.3" in one["text"]) == ("IPAM035", True, False)
+
+
+def test_the_holder_of_a_sticky_address_uses_it_rightly(run_module, node, results):
+    node.define("lan", "192.0.2.0/29")
+    node.fill(
+        {
+            "lan/192.0.2.2": {"content": "static.shop.db-0\r\neth0"},
+            "lan/192.0.2.2.holder": {"content": "a" * 64 + "\r\neth0"},
+        }
+    )
+    results({"lan-a-eth0": cache_entry("lan", "a" * 64, "192.0.2.2/29")})
+    assert run_module(NAME, node.options(live=as_live(["a" * 64])))["findings"] == []
+
+
+def test_compact_says_the_same(run_module, node):
+    from ansible_collections.nodenet.cni.plugins.module_utils.host_local.compact import reservations_of
+
+    node.define("lan", "192.0.2.0/29")
+    node.fill(
+        {
+            "lan/192.0.2.2": {"content": "static.shop.db-0\r\neth0", "age_s": 400},
+            "lan/192.0.2.2.holder": {"content": "a" * 64 + "\r\neth0", "age_s": 400},
+            "lan/192.0.2.3": {"content": "a\tb\\nc\r\neth0", "age_s": 400},
+            "lan/198.51.100.1": {"content": "b" * 64, "age_s": 400},
+        }
+    )
+    live = as_live(["a" * 64])
+    full = run_module(NAME, node.options(live=live))["networks"]
+    compact = run_module(NAME, node.options(live=live, compact=True))["networks"]
+    assert "reservations" not in compact[0]
+    for now, then in zip(reservations_of(compact[0]), full[0]["reservations"]):
+        then["age_s"] = now["age_s"]
+        then.get("holder", {}).pop("alive", None)
+        assert now == then
+    assert list(reservations_of(compact[0])) == list(reservations_of(full[0]))
+
+
+def test_two_reports_tell_when_a_pool_is_full(run_module, node):
+    node.define("lan", "192.0.2.0/27")  # 29 addresses
+    files = [f"lan/192.0.2.{number}" for number in range(2, 20)]
+    node.fill({one: {"content": "a" * 64 + "\r\neth0"} for one in files[:12]})
+    before = run_module(NAME, node.options(compact=True))
+    node.fill({one: {"content": "a" * 64 + "\r\neth0"} for one in files[12:]})
+    assert run_module(NAME, node.options(previous=before))["findings"] == []  # they lie seconds apart
+    before["taken_at"] -= 86400
+    (one,) = run_module(NAME, node.options(previous=before))["findings"]
+    assert one["code"] == "IPAM037"
+    assert one["text"].startswith(
+        "range set 0: 18 of 29 addresses are reserved, 6 more than 24 hours ago; full in 44 hours"
+    )
+    assert run_module(NAME, node.options(previous={"networks": "x"}))["findings"] == []
+
+
+def test_two_reports_tell_that_the_range_changed(run_module, node):
+    node.define("lan", "192.0.2.0/29")
+    before = run_module(NAME, node.options())
+    node.define("lan", "198.51.100.0/29")
+    (one,) = run_module(NAME, node.options(previous=before))["findings"]
+    assert (one["code"], "192.0.2.1-192.0.2.6" in one["text"]) == ("IPAM038", True)

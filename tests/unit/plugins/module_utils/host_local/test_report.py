@@ -76,6 +76,7 @@ def test_shape():
     assert report.range_sets == [
         {
             "ranges": ["192.0.2.1-192.0.2.6"],
+            "gateways": ["192.0.2.1"],
             "usable": 5,
             "reserved": 2,
             "static": 1,
