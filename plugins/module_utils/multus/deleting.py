@@ -1,0 +1,158 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""DEL: undo what the delegates cache says, or what would have been attached (multus spec 11)."""
+
+from __future__ import annotations
+
+import posix
+
+from ..cni import skel
+from ..cni.errors import INTERNAL, CniError, NodenetError
+from . import cache
+from .attachments import interface_name
+from .session import Session, failure, reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
+    from ..cni.skel import Call
+    from .delegate import Delegate
+    from .journal import Journal
+    from .kube import Client
+
+
+def delete(call: Call, journal: Journal) -> None:
+    """Take the pod off its networks.
+
+    The cache file stays until every delegate's DEL succeeded (M9). One that cannot be used counts as missing (M3).
+    """
+    session = Session.open(call, journal)
+    session.read_pod_args()
+    _look_for_readiness(session)
+    directory, container_id = session.config.cni_dir, call.container_id
+    corrupt = ""
+    delegates: list[Delegate] | None = None
+    try:
+        delegates = cache.read(directory, container_id)
+    except cache.Unusable as fault:
+        corrupt = f"{fault}"
+        kept = cache.set_aside(directory, container_id)
+        journal.note(f"Multus: cannot use the cached delegates: {fault}; kept as {kept}")
+    if delegates is not None:
+        faults = take_down(session, delegates)
+        _finish(session, faults)
+    else:
+        _without_cache(session, must_succeed=bool(corrupt))
+    skel.check_netns(call)
+
+
+def _finish(session: Session, faults: list[CniError]) -> None:
+    if faults:
+        raise failure("errors: " + " / ".join(str(one) for one in faults), faults)
+    cache.remove(session.config.cni_dir, session.call.container_id)
+
+
+def _without_cache(session: Session, must_succeed: bool) -> None:
+    """Take down what the pod would get; for a pod that nobody knows any more, what every pod gets (M9)."""
+    client = session.client()
+    pod = _find_pod(session, client) if client is not None else None
+    prefix = f"Multus: [{session.pod}]: "
+    delegates: list[Delegate] = []
+    if pod is not None:
+        from . import deciding
+
+        delegates = deciding.default_networks(session, client, pod, prefix)
+        try:
+            deciding.resolver(session, client, pod).pod_networks(delegates)
+        except NodenetError as error:
+            if not delegates:
+                raise CniError(INTERNAL, f"{prefix}failed to get delegates: {error}") from None
+            session.journal.note(f"{prefix}not all networks of the pod are known: {error}")
+    else:
+        delegates = _configured(session, client, prefix)
+    faults = take_down(session, delegates)
+    if faults and (pod is not None or must_succeed):
+        raise failure("errors: " + " / ".join(str(one) for one in faults), faults)
+    for fault in faults:
+        session.journal.note(f"{prefix}{fault}")
+
+
+def _configured(session: Session, client: Client | None, prefix: str) -> list[Delegate]:
+    from . import deciding
+
+    try:
+        return deciding.default_networks(session, client, {"metadata": {"namespace": session.pod.namespace}}, prefix)
+    except CniError as error:
+        session.journal.note(str(error))
+        return []
+
+
+def _find_pod(session: Session, client: Client) -> dict[str, Any] | None:
+    """Return the pod, None if it is gone, is another one by now, or the API does not say."""
+    try:
+        pod = client.pod(session.pod.namespace, session.pod.name)
+    except NodenetError as error:
+        session.journal.error(f"Multus: GetPod failed: {error}, but continue to delete")
+        return None
+    fault = session.expected(pod)
+    if fault:
+        session.journal.error(f"Multus: GetPod failed: {fault}, but continue to delete")
+        return None
+    return pod
+
+
+def _look_for_readiness(session: Session) -> None:
+    path = session.config.readiness_indicator_file
+    if not path:
+        return
+    try:
+        posix.stat(path)
+    except FileNotFoundError:
+        session.journal.error(f"Multus: warning: cannot find readinessindicatorfile {path}, but continue to delete")
+    except (OSError, ValueError) as error:
+        text = f"error checking readinessindicatorfile on CNI DEL @ {path}: stat {path}: {reason(error)}"
+        raise CniError(INTERNAL, text) from None
+
+
+def take_down(session: Session, delegates: Sequence[Delegate]) -> list[CniError]:
+    """Call DEL for all delegates, the last one first; return what failed."""
+    faults: list[CniError] = []
+    for index in range(len(delegates) - 1, -1, -1):
+        delegate = delegates[index]
+        interface = interface_name(index, delegate, session.call.ifname)
+        if delegate.is_list and not delegate.cni_version:
+            delegate.set_version(session.config.cni_version)
+        if session.journal.wants("verbose"):
+            pod = session.pod
+            text = delegate.data.decode("utf-8", "surrogateescape")
+            session.journal.verbose(
+                f"Del: {pod.namespace}:{pod.name}:{pod.uid or 'unknownUID'}:{delegate.network}:{interface} {text}"
+            )
+        try:
+            session.runtime.delete(delegate.load(), session.attachment(index, delegate))
+        except CniError as error:
+            faults.append(CniError(error.code, _failed(delegate, error)))
+            continue
+        if delegate.device_id:
+            from . import deviceinfo
+
+            deviceinfo.remove(delegate, session.call.container_id, interface)
+    return faults
+
+
+def _failed(delegate: Delegate, error: CniError) -> str:
+    if not delegate.is_list:
+        return (
+            f'DelegateDel: error invoking DelegateDel - "{delegate.kind}": error in getting result from DelNetwork: '
+            f"{error}"
+        )
+    from .delegate import ListFault
+
+    if isinstance(error, ListFault):
+        text = f"error converting the raw bytes into a conflist: {error}"
+    else:
+        text = f"error in getting result from DelNetworkList: {error}"
+    return f'DelegateDel: error invoking ConflistDel - "{delegate.network}": conflistDel: {text}'

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files in which device plugins and CNI plugins tell of a device (multus spec 8)."""
+
+from __future__ import annotations
+
+import posix
+
+from ..cni import gojson, paths
+from . import trees
+from .attachments import DEVICE_INFO_DIR, device_info_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .delegate import Delegate
+
+_MOST_BYTES = 1 << 20
+_NEW = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
+
+
+def hand_over(delegate: Delegate, container_id: str, interface: str) -> None:
+    """Copy what the device plugin says of a device to where the CNI plugin looks; what is there already stays.
+
+    Nothing depends on it: what fails is left.
+    """
+    if not delegate.resource_name:
+        return
+    name = f"{delegate.resource_name}-{delegate.device_id}-device.json".replace("/", "-")
+    path = device_info_file(delegate, container_id, interface)
+    try:
+        data = _read(f"{DEVICE_INFO_DIR}/dp/{name}")
+        _make_directories(paths.parent(path))
+        fd = posix.open(path, _NEW, 0o444)
+        try:
+            posix.fchmod(fd, 0o444)
+            posix.write(fd, data)
+        finally:
+            paths.close(fd)
+    except (OSError, ValueError):
+        return
+
+
+def read(delegate: Delegate, container_id: str, interface: str) -> Any:
+    """Return what is known of a delegate's device as a document, None if nothing is."""
+    path = device_info_file(delegate, container_id, interface)
+    if not path:
+        return None
+    try:
+        return trees.document(gojson.parse(_read(path)))
+    except (OSError, ValueError, gojson.SyntaxFault):
+        return None
+
+
+def remove(delegate: Delegate, container_id: str, interface: str) -> None:
+    """Remove the file of an interface that is gone."""
+    path = device_info_file(delegate, container_id, interface)
+    if path:
+        try:
+            posix.unlink(path)
+        except (OSError, ValueError):
+            pass
+
+
+def _read(path: str) -> bytes:
+    fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+    try:
+        return posix.read(fd, _MOST_BYTES)
+    finally:
+        paths.close(fd)
+
+
+def _make_directories(path: str) -> None:
+    if not paths.is_directory(path):
+        if paths.parent(path) != path:
+            _make_directories(paths.parent(path))
+        posix.mkdir(path, 0o755)

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The recorded scenarios of Multus, and what of an outcome has to be equal."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import re
+from pathlib import Path
+
+from multus_scenario import Scenario
+from plugin_drivers import PACKAGE, Outcome
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE / "vectors" / "multus"
+DECIDED = HERE / "decided" / "multus.json"
+OUTCOME_KEYS = (
+    "rc",
+    "stdout_json",
+    "stdout_raw",
+    "stderr",
+    "delegate_calls",
+    "api_calls",
+    "cache_after",
+    "netns_after",
+    "log",
+    "dir_after",
+    "host_after",
+)
+# where Go's libraries word the rest of a message, what comes before it has to be equal
+LIBRARY = re.compile(
+    r"json: |invalid character|unexpected end of JSON|yaml: |error converting YAML|x509: |tls: |dial |context deadline"
+    r"|Client\.Timeout"
+)
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def load(name: str) -> dict:
+    return json.loads((FOLDER / (name + ".json")).read_text("utf-8"))
+
+
+def load_decided() -> dict:
+    return json.loads(DECIDED.read_text("utf-8")) if DECIDED.exists() else {}
+
+
+class MultusLibrary:
+    """Calls multus in this process."""
+
+    def __init__(self) -> None:
+        base = PACKAGE + ".plugins.module_utils.multus."
+        self.commands = importlib.import_module(base + "commands")
+        self.devices = importlib.import_module(base + "devices")
+        self.attachments = importlib.import_module(base + "attachments")
+        self.deviceinfo = importlib.import_module(base + "deviceinfo")
+
+    def use_host(self, root: str) -> None:
+        """Look for the node's own files below *root*."""
+        self.devices.SOCKET = root + "/var/lib/kubelet/pod-resources/kubelet.sock"
+        self.devices.CHECKPOINT = root + "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
+        self.attachments.DEVICE_INFO_DIR = root + "/var/run/k8s.cni.cncf.io/devinfo"
+        self.deviceinfo.DEVICE_INFO_DIR = self.attachments.DEVICE_INFO_DIR
+
+    def call(self, env: dict, stdin: bytes, _cwd: str, _argv: list) -> Outcome:
+        said: list[str] = []
+        done = self.commands.run(env, stdin, said.append)
+        return Outcome(done.rc, done.stdout, "".join(said) + done.stderr)
+
+
+def replay(driver, vector: dict, folder: Path, number: int = 0) -> list[dict]:
+    """Run all steps of a vector and return their outcomes."""
+    scenario = Scenario(driver, vector, folder, number)
+    try:
+        return [scenario.run(step) for step in vector["steps"]]
+    finally:
+        scenario.close()
+
+
+def comparable(outcome: dict, headers: bool) -> dict:
+    """Return an outcome without what no other implementation has to repeat.
+
+    That is how often the pod is asked for, how the status is written (a whole pod, or a patch), and whether there are
+    ``query`` parameters.
+    """
+    shown = {key: copy.deepcopy(outcome[key]) for key in OUTCOME_KEYS if key in outcome}
+    calls = []
+    for call in shown.get("api_calls") or []:
+        if call["method"] == "GET" and "/pods/" in call["path"]:
+            continue
+        call.pop("query", None)
+        call.pop("repeated", None)
+        if call["method"] in ("PUT", "PATCH"):
+            call["method"] = "PUT"
+            annotations = (call.get("body") or {}).get("metadata", {}).get("annotations", {})
+            call["body"] = {key: value for key, value in annotations.items() if key.endswith("/network-status")}
+        kept = ("authorization", "impersonate-user") if headers else ()
+        call["headers"] = {key: value for key, value in call.get("headers", {}).items() if key in kept}
+        calls.append(call)
+    if "api_calls" in shown:
+        shown["api_calls"] = calls
+    shown.setdefault("stderr", "")
+    return shown
+
+
+def differences(wanted, got, loose: bool = False, path: str = "") -> list[str]:
+    """Compare two outcomes; an empty list means that they agree."""
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        found = []
+        for key in sorted(set(wanted) | set(got)):
+            here = "%s.%s" % (path, key)
+            if key not in got:
+                found.append("%s: missing, wanted %s" % (here, short(wanted[key])))
+            elif key not in wanted:
+                found.append("%s: unexpected %s" % (here, short(got[key])))
+            else:
+                found += differences(wanted[key], got[key], loose, here)
+        return found
+    if isinstance(wanted, list) and isinstance(got, list):
+        found = []
+        if len(wanted) != len(got):
+            found.append("%s: wanted %d elements, got %d" % (path, len(wanted), len(got)))
+        for index, (one, other) in enumerate(zip(wanted, got)):
+            found += differences(one, other, loose, "%s[%d]" % (path, index))
+        return found
+    if wanted == got and isinstance(wanted, bool) == isinstance(got, bool):
+        return []
+    if loose and isinstance(wanted, str) and isinstance(got, str):
+        match = LIBRARY.search(wanted)
+        if match and got.startswith(wanted[: match.start()]):
+            return []
+    return ["%s: wanted %s, got %s" % (path, short(wanted), short(got))]
+
+
+def short(value) -> str:
+    text = json.dumps(value)
+    return text if len(text) < 500 else text[:500] + "..."
+
+
+def judge(vector: dict, step: dict, got: dict) -> list[str]:
+    """Return how an outcome differs from the recorded one."""
+    headers = bool(vector.get("record_headers"))
+    return differences(comparable(step, headers), comparable(got, headers), bool(vector.get("loose")))
