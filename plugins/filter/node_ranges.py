@@ -41,8 +41,8 @@ def node_ranges(
     wanted = [name for name in names if name not in given]
     if len(wanted) > free:
         raise AnsibleFilterError(
-            f"{NAME}: {subnet} has {free} free parts of /{length} for {len(wanted)} hosts; use a longer prefix, a larger"
-            " subnet, or take hosts that are gone out of held"
+            f"{NAME}: {subnet} has {free} free parts of /{length} for {len(wanted)} hosts; use a longer prefix, a"
+            " larger subnet, or take hosts that are gone out of held"
         )
     # In the order of their names: whoever calls, and in whichever order, comes to the same.
     for name in sorted(wanted):

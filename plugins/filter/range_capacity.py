@@ -20,7 +20,7 @@ _SPELLED = {"range_start": "rangeStart", "range_end": "rangeEnd"}
 
 def range_capacity(value: t.Any) -> int:
     """Return how many containers get an address of these ranges: one each of every range set."""
-    config = {"name": "capacity", "ipam": {"type": "host-local", "ranges": _range_sets(value)}}
+    config = {"cniVersion": "1.0.0", "name": "capacity", "ipam": {"type": "host-local", "ranges": _range_sets(value)}}
     try:
         tree = gojson.parse(json.dumps(config).encode())
         return min(one.usable() for one in load_ipam_config(tree).sets)
