@@ -79,6 +79,52 @@ options:
       - Directory with the configuration of firewalld.
     type: path
     default: /etc/firewalld
+  audit:
+    description:
+      - Return also what M(nodenet.cni.fleet_audit) compares, RV(networks) and RV(conf.files[].settings), so that one
+        task on each node is enough for it.
+    type: bool
+    default: false
+  networks:
+    description:
+      - Names of the networks whose addresses are reported, as in M(nodenet.cni.host_local_info). All of them when left
+        out.
+    type: list
+    elements: str
+  data_dir:
+    description:
+      - Look for the networks in this data directory instead of those that the configurations name.
+    type: path
+  live:
+    description:
+      - Who is alive, to tell which addresses leaked.
+    type: dict
+    suboptions:
+      attachments:
+        description:
+          - All live attachments of the node, as in M(nodenet.cni.host_local_info). One of this and
+            O(live.discover) is needed.
+        type: list
+        elements: dict
+        suboptions:
+          container_id:
+            description:
+              - Id of the container or sandbox, or its first 12 or more characters.
+            type: str
+            required: true
+          ifname:
+            description:
+              - Name of the interface. When left out, all interfaces of the container are alive.
+            type: str
+      discover:
+        description:
+          - Find out who is alive on the node, besides O(live.attachments).
+        type: bool
+  previous:
+    description:
+      - What this module (with O(audit)) or M(nodenet.cni.host_local_info) returned on the node earlier. RV(findings)
+        then says when a range set that fills will be full, and which ranges changed.
+    type: dict
 seealso:
   - module: nodenet.cni.node_prerequisites
   - module: nodenet.cni.host_local_info
@@ -102,6 +148,14 @@ EXAMPLES = r"""
   register: node
   failed_when: node is failed or node.findings | selectattr('severity', 'eq', 'error') | list | length > 0
 
+- name: Report what a fleet audit compares
+  nodenet.cni.node_info:
+    gather: [binaries, conf, caches, addresses, multus]
+    audit: true
+    live:
+      discover: true
+  register: nodenet_ipam
+
 - name: Report the plugins that the distribution installed
   nodenet.cni.node_info:
     gather: [binaries]
@@ -114,6 +168,11 @@ report_version:
   returned: success
   type: int
   sample: 1
+taken_at:
+  description: When the report was made by the clock of the node, in seconds since the epoch.
+  returned: success
+  type: int
+  sample: 1764439200
 binaries:
   description: The plugins. Null if they were not asked for.
   returned: success
@@ -220,6 +279,13 @@ conf:
       type: list
       elements: dict
       contains:
+        settings:
+          description:
+            - Its values by their path, all but the ranges. Of secrets and of long values a digest.
+            - Only there with O(audit), for files that can be loaded.
+          type: dict
+          sample:
+            plugins[0].mtu: "1450"
         name:
           description: Name of the file.
           type: str
@@ -357,6 +423,13 @@ caches:
       description: Age of the oldest one in seconds; null if there is none.
       type: int
       sample: 86400
+networks:
+  description:
+    - The networks of C(host-local), as M(nodenet.cni.host_local_info) returns them with C(compact).
+  returned: with O(audit) and the part C(addresses)
+  type: list
+  elements: dict
+  sample: []
 addresses:
   description: The networks of C(host-local) in short. Null if they were not asked for.
   returned: success
@@ -459,6 +532,11 @@ def argument_spec() -> dict[str, object]:
     others = ["/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d", "/etc/sysctl.conf"]
     parts = list(node_report.PARTS)
     kubeconfig = "/etc/cni/net.d/multus.d/multus.kubeconfig"
+    attachment = {"container_id": {"type": "str", "required": True}, "ifname": {"type": "str"}}
+    live = {
+        "attachments": {"type": "list", "elements": "dict", "options": attachment},
+        "discover": {"type": "bool"},
+    }
     return {
         "gather": {"type": "list", "elements": "str", "choices": parts, "default": list(parts)},
         "containerd_config": {"type": "str", "default": "/etc/containerd/config.toml"},
@@ -470,6 +548,11 @@ def argument_spec() -> dict[str, object]:
         "sysctl_others": {"type": "list", "elements": "path", "default": others},
         "networkmanager_dir": {"type": "path", "default": "/etc/NetworkManager/conf.d"},
         "firewalld_dir": {"type": "path", "default": "/etc/firewalld"},
+        "audit": {"type": "bool", "default": False},
+        "networks": {"type": "list", "elements": "str"},
+        "data_dir": {"type": "path"},
+        "live": {"type": "dict", "options": live, "required_one_of": [("attachments", "discover")]},
+        "previous": {"type": "dict"},
         **_ansible.CONF_DIR_OPTIONS,
         **_ansible.BIN_DIR_OPTIONS,
         **_ansible.STATE_DIR_OPTIONS,

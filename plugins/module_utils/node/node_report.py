@@ -10,8 +10,10 @@ Each part imports what it needs when it is asked for, since a task compiles what
 from __future__ import annotations
 
 import os
+import time
 
 from ..cni.errors import NodenetError
+from ..host_local.snapshot import STATIC_PREFIX
 from . import confdir, findings
 
 TYPE_CHECKING = False
@@ -43,6 +45,11 @@ class Options:
         self.networkmanager_dir: str = values["networkmanager_dir"]
         self.firewalld_dir: str = values["firewalld_dir"]
         self.lock_timeout: float = values["lock_timeout"]
+        self.audit: bool = values.get("audit") or False
+        self.networks: list[str] | None = values.get("networks")
+        self.data_dir: str | None = values.get("data_dir")
+        self.live: dict[str, Any] | None = values.get("live")
+        self.previous: dict[str, Any] | None = values.get("previous")
 
 
 def report(options: Options, gather: Sequence[str] = PARTS, places: Places | None = None) -> dict[str, Any]:
@@ -73,7 +80,10 @@ def report(options: Options, gather: Sequence[str] = PARTS, places: Places | Non
         facts += more
     noted: list[dict[str, str]] = []
     if "addresses" in gather:
-        result["addresses"], noted = _addresses(options)
+        full = _networks(options)
+        result["addresses"], noted = [_in_short(one) for one in full["networks"]], full["findings"]
+        if options.audit:
+            result["networks"] = full["networks"]
         # the part conf tells the exact cause of what others only stumble over
         noted = [one for one in noted if "conf" not in gather or not one["code"].startswith("CONF")]
     if "multus" in gather:
@@ -86,6 +96,7 @@ def report(options: Options, gather: Sequence[str] = PARTS, places: Places | Non
     order = findings.SEVERITIES.index
     return {
         "report_version": REPORT_VERSION,
+        "taken_at": int(time.time()),
         **result,
         "findings": sorted(listed, key=lambda one: order(one["severity"])),
     }
@@ -167,6 +178,10 @@ def _conf(
                 "error": one.error or None,
             }
         )
+        if options.audit and not one.error:
+            from .conf_settings import settings
+
+            rows[-1]["settings"] = settings(one.tree)
     told = {fact["where"] for fact in facts}
     facts += [
         fact
@@ -205,22 +220,34 @@ def _caches(options: Options) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     return rows, facts
 
 
-def _addresses(options: Options) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Return the networks of host-local in short, and its findings. host_local_info has the reservations one by one."""
+def _networks(options: Options) -> dict[str, Any]:
+    """Return the report of the networks of host-local, compact."""
     from . import ipam_report
 
-    full = ipam_report.report(options.conf_dir, options.flannel_subnet_file, lock_timeout=options.lock_timeout)
-    rows = [
-        {
-            "name": one["name"],
-            "data_dir": one["data_dir"],
-            "source": one["source"],
-            "scope": one["scope"],
-            "usable": sum(each["usable"] for each in one["range_sets"]),
-            "free": sum(each["free"] for each in one["range_sets"]),
-            "reservations": len(one["reservations"]),
-            "static": sum(1 for each in one["reservations"] if each["static"]),
-        }
-        for one in full["networks"]
-    ]
-    return rows, full["findings"]
+    return ipam_report.report(
+        options.conf_dir,
+        options.flannel_subnet_file,
+        names=options.networks,
+        data_dir=options.data_dir,
+        live=options.live,
+        lock_timeout=options.lock_timeout,
+        results_dirs=[os.path.join(one, "results") for one in (options.cache_dir, options.multus_cache_dir)],
+        previous=options.previous,
+        compact=True,
+    )
+
+
+def _in_short(network: dict[str, Any]) -> dict[str, Any]:
+    """Return a network as numbers. host_local_info has the reservations one by one."""
+    from ..host_local import compact
+
+    return {
+        "name": network["name"],
+        "data_dir": network["data_dir"],
+        "source": network["source"],
+        "scope": network["scope"],
+        "usable": sum(each["usable"] for each in network["range_sets"]),
+        "free": sum(each["free"] for each in network["range_sets"]),
+        "reservations": compact.count(network),
+        "static": sum(fields[1].startswith(STATIC_PREFIX) for fields in compact.lines(network["rows"])),
+    }

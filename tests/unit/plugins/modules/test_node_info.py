@@ -196,3 +196,30 @@ def test_a_file_in_the_place_of_a_directory(run_module, fails, options, node):
     assert fails(NAME, options(conf_dir=str(node / "bin" / "bridge"))).startswith("Cannot read conf dir")
     result = run_module(NAME, options(gather=["binaries"], bin_dir=str(node / "bin" / "bridge")))
     assert (result["binaries"]["exists"], result["binaries"]["plugins"]) == (False, [])
+
+
+def test_what_an_audit_compares(run_module, options, node):
+    from ansible_collections.nodenet.cni.plugins.module_utils.host_local.compact import reservations_of
+
+    given = {"gather": ["conf", "addresses"], "live": {"attachments": [{"container_id": "a" * 64}]}}
+    assert "networks" not in run_module(NAME, options(**given))
+    result = run_module(NAME, options(audit=True, **given))
+    (network,) = result["networks"]
+    (one,) = reservations_of(network)
+    assert (network["name"], one["address"], one["owner"]) == ("podnet", "10.22.0.2", "dns")
+    assert network["range_sets"][0]["leaked"] == 0
+    settings = result["conf"]["files"][0]["settings"]
+    assert settings["plugins[0].bridge"] == "cni7"
+    assert settings["plugins[0].isGateway"] == "true"
+    assert not any("10.22.0" in path + value for path, value in settings.items())
+    assert run_module(NAME, options(audit=True, networks=[], **given))["networks"] == []
+
+
+def test_an_address_in_use_that_nothing_reserves(run_module, options, node):
+    alive = "a" * 64
+    result = {"cniVersion": "1.0.0", "ips": [{"address": "10.22.0.3/29"}]}
+    entry = {"kind": "cniCacheV1", "containerId": alive, "ifName": "eth0", "networkName": "podnet", "result": result}
+    (node / "cni" / "results" / "podnet-c-eth0").write_text(json.dumps(entry))
+    assert codes(run_module(NAME, options(gather=["addresses"]))) == []
+    live = {"attachments": [{"container_id": alive}]}
+    assert codes(run_module(NAME, options(gather=["addresses"], live=live))) == ["IPAM035"]
