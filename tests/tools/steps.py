@@ -295,6 +295,12 @@ def clients(arguments: list[str]) -> None:
     pytest(base(), arguments or present("tests/clients"))
 
 
+def fleet(arguments: list[str]) -> None:
+    """Playbooks on nodes of their own over SSH."""
+    command = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=600"]
+    call(base(), *command, *(arguments or present("tests/fleet")), limit_s=1800)
+
+
 def mutants(arguments: list[str]) -> None:
     pytest(base(), arguments or present("tests/mutants"))
 
@@ -318,7 +324,7 @@ def bench(arguments: list[str]) -> None:
 def soak(arguments: list[str]) -> str:
     """The full counts: every random test with fresh data and a thousand examples, and what is marked soak."""
     result = os.path.join(ROOT, "build", "soak.txt")
-    paths = arguments or [LIBRARY, *present("tests/conformance")]
+    paths = arguments or [LIBRARY, *present("tests/conformance", "tests/fleet")]
     command = ["python", "-m", "pytest", "-p", "no:cacheprovider", "-m", "soak or not soak", "--durations=20", *paths]
     try:
         text = call(base(), *command, keep=True, limit_s=4 * 3600, NODENET_SOAK="1")
@@ -406,6 +412,7 @@ SINGLE = {
     "conformance": ("conformance", conformance),
     "mutants": ("planted mutants", mutants),
     "clients": ("real clients", clients),
+    "fleet": ("bootstrap over SSH, core 2.19", fleet),
     "molecule": ("molecule", molecule),
     "demo": ("demo", demo),
     "bench": ("bench", bench),
