@@ -72,8 +72,8 @@ kube-ovn server_socket=s provider=s routes=l* deviceID=s vf_driver=s vhost_user_
 vhost_user_socket_name=s vhost_user_socket_consumption=s
 ipam/kube-ovn type=s server_socket=s provider=s
 multus confDir=s cniDir=s binDir=s delegates=lm* clusterNetwork=s defaultNetworks=ls kubeconfig=s logFile=s \
-apiTimeoutSeconds=i logLevel=s logToStderr=b logOptions=* readinessindicatorfile=s namespaceIsolation=b globalNamespaces=s \
-systemNamespaces=ls multusNamespace=s retryDeleteOnError=b auxiliaryCNIChainName=s
+apiTimeoutSeconds=i logLevel=s logToStderr=b logOptions=* readinessindicatorfile=s namespaceIsolation=b \
+globalNamespaces=s systemNamespaces=ls multusNamespace=s retryDeleteOnError=b auxiliaryCNIChainName=s
 sriov vlan=i:0..4094 vlanQoS=i:0..7 vlanProto=s deviceID=s min_tx_rate=i max_tx_rate=i spoofchk=s:on|off \
 trust=s:on|off link_state=s:auto|enable|disable vlan_trunk=s logLevel=s logFile=s
 ipam/whereabouts type=s name=s routes=l.route datastore=s addresses=l.address exclude=ls dns=.dns range=s \
