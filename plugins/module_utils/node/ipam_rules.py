@@ -28,8 +28,8 @@ def check(network: Network, where: str) -> list[dict[str, Any]]:
     try:
         config = load_ipam_config(network.config)
     except ConfigError as fault:
-        if network.plugin == "calico" and "usePodC" in str(fault):
-            return []  # a word of calico's, which puts the node's subnet there
+        if _filled_in(network, str(fault)):
+            return []
         path = ".".join(part for part in (network.place, fault.path) if part)
         kind = f"ipam-{fault.kind}" if fault.kind in ("host-bits", "mixed-families") else "conf-ipam-invalid"
         if fault.path.endswith(".rangeEnd") and _end_by_default(network.config, fault.path):
@@ -55,6 +55,20 @@ def check(network: Network, where: str) -> list[dict[str, Any]]:
         if gateway is not None and not is_link_local(gateway) and not any(gateway in one.subnet for one in ranges):
             facts.append({"kind": "ipam-route-gateway", "where": where, "gateway": str(gateway)})
     return facts
+
+
+def _filled_in(network: Network, fault: str) -> bool:
+    """Tell whether the plugin itself gives host-local the ranges that the file lacks, as calico and Antrea do.
+
+    Both put the node's subnet there. Of a plugin that nobody described it may be so; what it writes out is checked.
+    """
+    from . import plugin_keys
+
+    if network.plugin != "calico" and plugin_keys.keys_of(network.plugin) is not None:
+        return False
+    ipam = gojson.field(network.config, "ipam")
+    empty = gojson.field(ipam, "subnet") in (None, "") and gojson.field(ipam, "ranges") in (None, [])
+    return "usePodC" in fault or (empty and network.plugin != "calico")
 
 
 def is_link_local(address: Address) -> bool:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 
 import pytest
 
@@ -416,6 +417,34 @@ def test_calico_reads_the_block_of_host_local_with_words_of_its_own():
     ipam = {"type": "host-local", "subnet": "usePodCidr"}
     assert lint({"type": "calico", "ipam": ipam}) == []
     assert lint({"type": "bridge", "ipam": ipam}) == [("conf-ipam-invalid", "plugins[0].ipam.subnet")]
+
+
+@pytest.mark.parametrize("plugin", ["antrea", "a-plugin-that-nobody-described"])
+def test_a_plugin_of_another_product_may_put_the_ranges_there_itself(plugin):
+    for ipam in (
+        {},
+        {"ranges": []},
+        {"subnet": ""},
+        {"subnet": "usePodCidr"},
+        {"ranges": [[{"subnet": "usePodCidr"}]]},
+    ):
+        assert lint({"type": plugin, "ipam": dict(ipam, type="host-local")}) == []
+    wrong = {"type": "host-local", "subnet": "10.1.0.1/24"}
+    assert lint({"type": plugin, "ipam": wrong}) == [("ipam-host-bits", "plugins[0].ipam.subnet")]
+    for passes_on in ("bridge", "sriov", "macvlan"):
+        assert "conf-ipam-invalid" in dict(lint({"type": passes_on, "ipam": {"type": "host-local"}}))
+    assert "conf-ipam-invalid" in dict(lint({"type": "calico", "ipam": {"type": "host-local"}}))
+
+
+IN_USE = json.loads(pathlib.Path(__file__).with_name("conflists_in_use.json").read_text())
+
+
+@pytest.mark.parametrize("product", IN_USE)
+def test_what_products_write_has_no_findings_but_true_ones(product):
+    row = IN_USE[product]
+    facts = confcheck.check_file(confdir.ConfFile(row["file"], json.dumps(row["config"]).encode()), row["file"], "")
+    told = [[findings.finding(**fact)["code"], fact.get("path", "")] for fact in facts]
+    assert told == row["expect"]
 
 
 def addresses(*ranges, **more):
