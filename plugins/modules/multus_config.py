@@ -163,7 +163,7 @@ options:
   readiness_indicator_file:
     description: File that the master's agent makes when it is ready. Multus waits for it.
     type: path
-  multus_conf_dir:
+  delegate_conf_dir:
     description: Directory in which Multus looks for networks by name.
     type: path
     default: /etc/cni/multus/net.d
@@ -553,7 +553,7 @@ def argument_spec() -> dict[str, object]:
         "parts": {"type": "list", "elements": "str", "choices": parts, "default": list(parts)},
         "global_namespaces": {"type": "list", "elements": "str"},
         "log_level": {"type": "str", "choices": ["debug", "verbose", "error", "panic"]},
-        "multus_conf_dir": {"type": "path", "default": "/etc/cni/multus/net.d"},
+        "delegate_conf_dir": {"type": "path", "default": "/etc/cni/multus/net.d"},
         "cache_dir": {"type": "path", "default": "/var/lib/cni/multus"},
         "settings": {"type": "dict", "default": {}},
         "containerd_config": {"type": "path", "default": "/etc/containerd/config.toml"},

@@ -383,6 +383,8 @@ def module_options(path):
 def test_examples_in_the_documentation_use_what_there_is():
     options = {"nodenet.cni." + path.stem: module_options(path) for path in modules()}
     variables = set(re.findall(r"audit_\w+", (ROOT / "playbooks" / "audit.yml").read_text(encoding="utf-8")))
+    cluster = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "playbooks").rglob("multus_cluster.yml"))
+    variables.update(re.findall(r"multus_cluster_\w+", cluster))
     for role in roles():
         variables.update(yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8")))
         for entry in yaml.safe_load((role / "meta" / "argument_specs.yml").read_text())["argument_specs"].values():

@@ -35,10 +35,11 @@ def play(tmp_path):
 
     def run(name, *arguments, **more):
         command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", "inventory.yml"]
-        command += ["nodenet.cni." + name, "-e", json.dumps(more), *arguments]
+        collections = [str(ROOT / ".dev"), *[str(path) for path in [more.pop("collections", None)] if path]]
+        command += [name if "." in name else "nodenet.cni." + name, "-e", json.dumps(more), *arguments]
         environment = dict(
             os.environ,
-            ANSIBLE_COLLECTIONS_PATH=str(ROOT / ".dev"),
+            ANSIBLE_COLLECTIONS_PATH=os.pathsep.join(collections),
             ANSIBLE_LOCAL_TEMP=str(tmp_path / "tmp"),
             ANSIBLE_REMOTE_TEMP=str(tmp_path / "tmp"),
             ANSIBLE_NOCOLOR="1",
@@ -133,3 +134,87 @@ def test_reclaim_is_dry_unless_told_to_apply(play, tmp_path):
     assert [sorted(os.listdir(str(tmp_path / host / "data" / "lan"))) for host in ("n1", "n2")] == [
         ["192.0.2.2", "lock"]
     ] * 2
+
+
+def fake_kubernetes(root):
+    """A collection kubernetes.core whose module k8s writes down what it is given."""
+    plugins = root / "ansible_collections" / "kubernetes" / "core" / "plugins"
+    for folder in ("filter", "modules"):
+        (plugins / folder).mkdir(parents=True)
+    (plugins / "filter" / "k8s.py").write_text(
+        "class FilterModule:\n    def filters(self):\n        return {'k8s_config_resource_name': str}\n"
+    )
+    (plugins / "modules" / "k8s.py").write_text(
+        "#!/usr/bin/python\nimport json\nfrom ansible.module_utils.basic import AnsibleModule\n"
+        "spec = dict(definition=dict(type='dict'), state=dict(default='present'), wait=dict(type='bool'),\n"
+        "            wait_condition=dict(type='dict'))\n"
+        "module = AnsibleModule(spec)\n"
+        f"with open({str(root / 'log')!r}, 'a') as log:\n"
+        "    log.write(json.dumps([module.params['state'], module.params['definition']]) + '\\n')\n"
+        "module.exit_json(changed=True)\n"
+    )
+    return root / "log"
+
+
+def test_multus_cluster_says_what_it_needs(play):
+    text, code = play("multus_cluster", target_hosts="n1")
+    assert code == 2
+    assert "Cannot make Multus' objects in the cluster: the collection kubernetes.core is not installed" in text
+
+
+def test_multus_cluster_makes_the_objects(play, tmp_path):
+    log = fake_kubernetes(tmp_path / "fake")
+    networks = [
+        {"name": "lan", "namespace": "prod", "config": {"cniVersion": "1.0.0", "type": "macvlan"}},
+        {"name": "text", "config": '{"type": "bridge"}', "annotations": {"a": "b"}},
+        {"name": "file"},
+        {"name": "old", "state": "absent"},
+    ]
+    text, code = play(
+        "multus_cluster", target_hosts="n1", multus_cluster_networks=networks, collections=tmp_path / "fake"
+    )
+    assert code == 0, text
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [row[1]["kind"] for row in rows] == [
+        "CustomResourceDefinition",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        *["NetworkAttachmentDefinition"] * 4,
+    ]
+    made = {row[1]["metadata"]["name"]: row for row in rows[4:]}
+    assert json.loads(made["lan"][1]["spec"]["config"]) == networks[0]["config"]
+    assert made["lan"][1]["metadata"]["namespace"] == "prod"
+    assert made["text"][1]["spec"]["config"] == '{"type": "bridge"}'
+    assert made["text"][1]["metadata"]["annotations"] == {"a": "b"}
+    assert made["file"][1]["spec"]["config"] == ""
+    assert [row[0] for row in rows[4:]] == ["present", "present", "present", "absent"]
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_role_multus(tmp_path, play, state):
+    playbook = [{"hosts": "n1", "gather_facts": False, "roles": [{"role": "nodenet.cni.multus"}]}]
+    (tmp_path / "multus.yml").write_text(json.dumps(playbook))
+    (tmp_path / "bin").mkdir()
+    for name in ("multus", "macvlan"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 1\n")
+    conf = tmp_path / "n1" / "net.d"
+    more = {
+        "multus_conf_dir": str(conf),
+        "multus_bin_dir": str(tmp_path / "bin"),
+        "multus_cache_dir": str(tmp_path / "cache"),
+        "multus_state_dir": str(tmp_path / "state"),
+        "multus_containerd_config": "",
+        "multus_crio_config": "",
+        "multus_kubeconfig": {"server": "https://10.96.0.1:443", "ca": "ca", "token": "opaque-1"},
+    }
+    for asked, changed in (("present", 1), ("present", 0), *([("absent", 1), ("absent", 0)] * (state == "absent"))):
+        text, code = play("multus.yml", **dict(more, multus_state=asked))
+        assert code == 0, text
+        assert f"ok=2 changed={changed} " in text, text
+        assert "opaque-1" not in text
+    left = sorted(path.name for path in conf.iterdir())
+    assert left == (["10-lan.conflist"] if state == "absent" else ["00-multus.conflist", "10-lan.conflist", "multus.d"])
+    if state == "present":
+        (plugin,) = json.loads((conf / "00-multus.conflist").read_text())["plugins"]
+        assert sorted(plugin) == ["binDir", "cniDir", "confDir", "delegates", "kubeconfig", "type"]

@@ -67,7 +67,7 @@ def options_of(params: Mapping[str, Any]) -> Options:
         "logToStderr": params["log_to_stderr"],
         "logLevel": params["log_level"],
         "logFile": params["log_file"],
-        "confDir": params["multus_conf_dir"],
+        "confDir": params["delegate_conf_dir"],
         "cniDir": params["cache_dir"],
         "binDir": params["delegate_bin_dir"] or params["bin_dir"],
         "readinessindicatorfile": params["readiness_indicator_file"],

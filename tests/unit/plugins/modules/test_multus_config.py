@@ -331,7 +331,7 @@ def test_all_members(run_module, calico):
             log_to_stderr=False,
             log_level="debug",
             log_file="/var/log/m.log",
-            multus_conf_dir="/x/mnet",
+            delegate_conf_dir="/x/mnet",
             delegate_bin_dir="/opt/multus/bin",
             readiness_indicator_file="/run/ready",
             kubeconfig=dict(API, token="sa-token-1"),

@@ -37,7 +37,7 @@ IGNORED = {
     "cleanup-config-on-exit", "rename-conf-file",
 }  # fmt: skip
 TEXTS = {
-    "multus-cni-conf-dir": "multus_conf_dir",
+    "multus-cni-conf-dir": "delegate_conf_dir",
     "multus-log-level": "log_level",
     "multus-log-file": "log_file",
     "additional-bin-dir": "delegate_bin_dir",
