@@ -80,12 +80,20 @@ class Resolver:
         text = self.annotations.get(selection.NETWORKS)
         if not text:
             return
-        requests: list[Request] = []
-        self.attempt(lambda: requests.extend(selection.parse_networks(text, self.namespace)) or [])
-        for request in requests:
+        for request in self.read(text):
             delegates += self.attempt(lambda request=request: [self._requested(request)])
         if any(one.request.gateways is not None for one in delegates):
             self.attempt(lambda: _mark(delegates))
+
+    def read(self, text: str) -> list[Request]:
+        """Return what an annotation asks for. Raises CniError (code 999) unless faults are collected."""
+        requests: list[Request] = []
+
+        def parse() -> None:
+            requests.extend(selection.parse_networks(text, self.namespace))
+
+        self.attempt(parse)
+        return requests
 
     def attempt(self, decide: Callable[[], list[Delegate] | None]) -> list[Delegate]:
         """Return what *decide* returns; nothing if it fails and faults are collected."""
