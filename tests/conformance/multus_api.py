@@ -83,6 +83,14 @@ class ApiServer:
         metadata = nad["metadata"]
         self.nads[metadata.get("namespace", "default"), metadata["name"]] = copy.deepcopy(nad)
 
+    def fault(self, method: str, path: str):
+        """Return the rule that a request meets, or None. A patch of a pod's status reads the pod and writes it."""
+        if method != "PATCH":
+            return self.rule_for(method, path)
+        pod = path[: -len("/status")]
+        steps = [("GET", pod), ("GET", pod), ("PUT", path), ("PATCH", path)]
+        return next((rule for rule in (self.rule_for(*step) for step in steps) if rule is not None), None)
+
     def rule_for(self, method: str, path: str):
         for rule in self.rules:
             if rule.get("times", 1) == 0 or rule.get("method", method) != method:
@@ -167,7 +175,7 @@ def _handler(api: ApiServer):
             }
             with api.lock:
                 api.calls.append(call)
-                rule = api.rule_for(self.command, path)
+                rule = api.fault(self.command, path)
                 if rule is None:
                     call["status"], document = api.answer(self.command, path, body)
                     return self.reply(call["status"], document, {})
@@ -181,9 +189,7 @@ def _handler(api: ApiServer):
                 return self.connection.close()
             if rule.get("status"):
                 call.setdefault("status", rule["status"])
-                document = failure(
-                    rule["status"], rule.get("reason", ""), rule.get("message", ""), rule.get("details")
-                )
+                document = failure(rule["status"], rule.get("reason", ""), rule.get("message", ""), rule.get("details"))
                 return self.reply(rule["status"], document, rule.get("headers") or {})
             with api.lock:
                 code, document = api.answer(self.command, path, body)

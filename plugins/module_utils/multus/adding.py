@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 def add(call: Call, journal: Journal) -> Document:
     """Attach the pod to its networks and return the result of the first."""
     skel.check_netns(call)  # before anything is done (M1, vector netns-own)
-    session = Session.open(call, journal, "Multus: error loading netconf: ")
+    with Session.open(call, journal, "Multus: error loading netconf: ") as session:
+        return _add(session)
+
+
+def _add(session: Session) -> Document:
+    call = session.call
     client = session.client()
     session.read_pod_args()
     prefix = f"Multus: [{session.pod}]: "
@@ -170,7 +175,7 @@ class _Adding:
         try:
             defaultroute.apply(session.call.netns, attachment.ifname, delegate, families)
             edited = defaultroute.edited(result, delegate, families)
-            session.runtime.cache.write(delegate.network, delegate.data, edited, attachment)
+            session.results.write(delegate.network, delegate.data, edited, attachment)
         except CniError as error:
             raise CniError(INTERNAL, self.prefix + str(error)) from None
         return defaultroute.gateways(result, delegate, families)

@@ -76,6 +76,4 @@ def attachment(
     pairs = pod.for_delegates()
     if adding:
         pairs = pairs + podargs.requested(delegate.request)
-    return Attachment(
-        container_id, netns, interface, pairs, capability_args(config, delegate, container_id, interface)
-    )
+    return Attachment(container_id, netns, interface, pairs, capability_args(config, delegate, container_id, interface))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import posix
 import time
 
-from ..cni import chain
 from ..cni.errors import INTERNAL, CniError
 from . import cache
 from .deleting import take_down
@@ -31,16 +30,15 @@ def collect(session: Session, delegates: Sequence[Delegate], listed: Sequence[tu
     containers are valid as well. Raises CniError with one line for each failure, after all was tried.
     """
     faults = _collect_stale(session, {one[0] for one in listed})
+    # a container that still has its delegates cached is being attached right now, or could not be taken down
+    kept = {one[0] for one in listed}.union(cache.containers(session.config.cni_dir))
     valid = list(listed)
-    entries = session.runtime.cache.entries() if session.runtime.cache is not None else []
-    for entry in entries:
-        # what was just being made when the runtime wrote its list is not stale
-        if (entry.container_id, entry.ifname) not in valid:
+    for entry in session.results.entries():
+        if entry.container_id in kept and (entry.container_id, entry.ifname) not in valid:
             valid.append((entry.container_id, entry.ifname))
-    telling = chain.Runtime(session.plugins)
     for delegate in delegates:
         try:
-            telling.collect(delegate.load(), valid)
+            session.runtime.collect(delegate.load(), valid)
         except CniError as error:
             faults.append(f"error in GC command: {error}")
     if faults:
@@ -58,7 +56,7 @@ def _collect_stale(session: Session, alive: set[str]) -> list[str]:
         except cache.Unusable as fault:
             session.journal.note(f"Multus: GC leaves container {container_id} alone: {fault}")
             continue
-        entries = [one for one in session.runtime.cache.entries() if one.container_id == container_id]
+        entries = [one for one in session.results.entries() if one.container_id == container_id]
         if delegates is None or not entries:
             continue
         master = next((one for one in entries if one.network == delegates[0].network), entries[0])

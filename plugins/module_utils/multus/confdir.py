@@ -66,9 +66,7 @@ def auxiliary(name: str, cluster_network: str, cni_version: str) -> Delegate | N
     Raises CniError (code 999) when *cluster_network* is no path.
     """
     if "/" not in cluster_network:
-        raise _fault(
-            "auxiliary chain used but ClusterNetwork must be a path, and it is not a path: " + cluster_network
-        )
+        raise _fault("auxiliary chain used but ClusterNetwork must be a path, and it is not a path: " + cluster_network)
     added = _plugins_of(f"{paths.parent(cluster_network)}/{name}")
     if not added:
         return None
@@ -91,7 +89,9 @@ def _with_directory(path: str) -> Delegate:
     added = [] if inlined in (True, "true") else _plugins_of(f"{paths.parent(path)}/{config.name}")
     if not plugins and not added:
         raise _fault(f"error loading CNI conflist file {path}: no plugin configs found")
-    return _joined(tree, plugins + added) if added else load_delegate(tree, data)
+    delegate = _joined(tree, plugins + added) if added else load_delegate(tree, data)
+    delegate.values = {}  # as upstream caches it
+    return delegate
 
 
 def _joined(tree: Any, plugins: list[Any]) -> Delegate:

@@ -10,7 +10,7 @@ from ..cni import gojson, goshape, versions
 from ..cni.errors import INTERNAL, CniError
 from ..cni.goshape import BOOLEAN, INTEGER, STRING, List, Struct
 from . import trees
-from .delegate import load_delegate
+from .delegate import in_struct, load_delegate
 from .request import BANDWIDTH, PORT_MAPPINGS, bandwidth, port_mappings
 
 TYPE_CHECKING = False
@@ -131,7 +131,7 @@ def load_config(tree: Any) -> Config:
     try:
         values = _CONFIG.decode(tree, None, "")
     except goshape.TypeFault as fault:
-        raise _fault(f"failed to load netconf: {fault}") from None
+        raise _fault(f"failed to load netconf: {in_struct(fault, 'NetConf')}") from None
     config = Config(values)
     config.other_runtime_config = _other_runtime_config(gojson.field(tree, "runtimeConfig"))
     if values.get("prevResult") is not None:
@@ -143,7 +143,8 @@ def load_config(tree: Any) -> Config:
         raise _fault("at least one delegate/clusterNetwork must be specified")
     for index, delegate in enumerate(delegates):
         try:
-            loaded = load_delegate(delegate or (), trees.text_of(delegate or ()))
+            ordered = trees.in_order(trees.document(delegate or ()))
+            loaded = load_delegate(delegate or (), trees.text(ordered))
         except CniError as error:
             raise _fault(f"failed to load delegate {index} config: {error}") from None
         config.delegates.append(loaded)

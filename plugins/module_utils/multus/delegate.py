@@ -136,14 +136,15 @@ def load_delegate(tree: Any, data: bytes) -> Delegate:
     try:
         values = _PLUGIN.decode(tree, None, "")
     except goshape.TypeFault as fault:
-        raise _fault(f"LoadDelegateNetConf: error unmarshalling delegate config: {fault}") from None
+        raise _fault(f"LoadDelegateNetConf: error unmarshalling delegate config: {in_struct(fault)}") from None
     if values.get("type"):
         return Delegate(tree, data, values, None)
     prefix = "LoadDelegateNetConf: failed with: LoadDelegateNetConfList: "
     try:
         list_values = _LIST.decode(tree, None, "")
     except goshape.TypeFault as fault:
-        raise _fault(f"{prefix}error unmarshalling delegate conflist: {fault}") from None
+        text = in_struct(fault, "NetConfList")
+        raise _fault(f"{prefix}error unmarshalling delegate conflist: {text}") from None
     if list_values.get("plugins") is None:
         raise _fault(f"{prefix}delegate must have the 'type' or 'plugin' field")
     plugins = list_values["plugins"]
@@ -201,6 +202,11 @@ def _list_version(tree: Any) -> str:
     return version if isinstance(version, str) else ""
 
 
+def in_struct(fault: goshape.TypeFault, struct: str = "PluginConf") -> str:
+    """Return a fault's text as Go words it for a member of a struct."""
+    return str(fault).replace(f"Go value of {fault.path} ", f"Go struct field {struct}.{fault.path} ")
+
+
 def _exact(tree: Any, key: str) -> Any:
     """Return a member of a list's outer object by its exact name, the last one wins."""
     return next((value for name, value in reversed(tree) if name == key), None)
@@ -216,5 +222,3 @@ class ListFault(CniError):
 
 def _list_fault(message: str) -> ListFault:
     return ListFault(INTERNAL, message)
-
-

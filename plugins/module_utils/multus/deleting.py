@@ -24,15 +24,24 @@ if TYPE_CHECKING:
     from .kube import Client
 
 
+# the kubelet tries again and again, and what it waits for may be this very node's API server
+_API_LIMIT_S = 5.0
+
+
 def delete(call: Call, journal: Journal) -> None:
     """Take the pod off its networks.
 
     The cache file stays until every delegate's DEL succeeded (M9). One that cannot be used counts as missing (M3).
     """
-    session = Session.open(call, journal)
+    with Session.open(call, journal) as session:
+        _delete(session)
+    skel.check_netns(call)
+
+
+def _delete(session: Session) -> None:
     session.read_pod_args()
     _look_for_readiness(session)
-    directory, container_id = session.config.cni_dir, call.container_id
+    directory, container_id = session.config.cni_dir, session.call.container_id
     corrupt = ""
     delegates: list[Delegate] | None = None
     try:
@@ -40,13 +49,12 @@ def delete(call: Call, journal: Journal) -> None:
     except cache.Unusable as fault:
         corrupt = f"{fault}"
         kept = cache.set_aside(directory, container_id)
-        journal.note(f"Multus: cannot use the cached delegates: {fault}; kept as {kept}")
+        session.journal.note(f"Multus: cannot use the cached delegates: {fault}; kept as {kept}")
     if delegates is not None:
         faults = take_down(session, delegates)
         _finish(session, faults)
     else:
         _without_cache(session, must_succeed=bool(corrupt))
-    skel.check_netns(call)
 
 
 def _finish(session: Session, faults: list[CniError]) -> None:
@@ -57,7 +65,7 @@ def _finish(session: Session, faults: list[CniError]) -> None:
 
 def _without_cache(session: Session, must_succeed: bool) -> None:
     """Take down what the pod would get; for a pod that nobody knows any more, what every pod gets (M9)."""
-    client = session.client()
+    client = session.client(_API_LIMIT_S)
     pod = _find_pod(session, client) if client is not None else None
     prefix = f"Multus: [{session.pod}]: "
     delegates: list[Delegate] = []
@@ -70,7 +78,7 @@ def _without_cache(session: Session, must_succeed: bool) -> None:
         except NodenetError as error:
             if not delegates:
                 raise CniError(INTERNAL, f"{prefix}failed to get delegates: {error}") from None
-            session.journal.note(f"{prefix}not all networks of the pod are known: {error}")
+            session.journal.error(f"{prefix}not all networks of the pod are known: {error}")
     else:
         delegates = _configured(session, client, prefix)
     faults = take_down(session, delegates)

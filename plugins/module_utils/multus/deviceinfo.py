@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from .delegate import Delegate
 
 _MOST_BYTES = 1 << 20
+_PCI = ("pci-address", "vhost-net", "rdma-device", "pf-pci-address", "representor-device")
+_KINDS = {
+    "pci": _PCI,
+    "vdpa": ("parent-device", "driver", "path", "pci-address", "pf-pci-address", "representor-device"),
+    "vhost-user": ("mode", "path"),
+    "memif": ("role", "path", "mode"),
+}
 _NEW = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
 
 
@@ -50,9 +57,20 @@ def read(delegate: Delegate, container_id: str, interface: str) -> Any:
     if not path:
         return None
     try:
-        return trees.document(gojson.parse(_read(path)))
+        found = trees.document(gojson.parse(_read(path)))
     except (OSError, ValueError, gojson.SyntaxFault):
         return None
+    return _known(found) if isinstance(found, dict) else None
+
+
+def _known(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that the specification of device information names, in its order."""
+    shown = {key: found[key] for key in ("type", "version") if found.get(key)}
+    for kind, keys in _KINDS.items():
+        part = found.get(kind)
+        if isinstance(part, dict):
+            shown[kind] = {key: part[key] for key in keys if part.get(key)}
+    return shown
 
 
 def remove(delegate: Delegate, container_id: str, interface: str) -> None:

@@ -14,7 +14,8 @@ from ..cni.goshape import STRING, List, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List as Listed
+    from typing import Any, Callable, Dict
+    from typing import List as Listed
 
     Map = Dict[str, Listed[str]]
 

@@ -172,9 +172,7 @@ def _check(request: Request) -> None:
     if request.mac and not is_mac(request.mac):
         raise _fault(f"failed to mac: address {request.mac}: invalid MAC address")
     if request.infiniband_guid and not is_mac(request.infiniband_guid):
-        raise _fault(
-            f"failed to validate infiniband GUID: address {request.infiniband_guid}: invalid MAC address"
-        )
+        raise _fault(f"failed to validate infiniband GUID: address {request.infiniband_guid}: invalid MAC address")
     for text in request.ips:
         address, slash, prefix = text.partition("/")
         if not slash:

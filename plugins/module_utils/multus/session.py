@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .devices import Devices
     from .journal import Journal
     from .kube import Client
-    from .podargs import PodArgs
 
 READINESS_WAIT_S = 45.0
 _READINESS_PAUSE_S = 1.0
@@ -46,7 +45,7 @@ class Delegates(Plugins):
 
 
 class Session:
-    """One call of Multus."""
+    """One call of Multus. Use it in a with block."""
 
     def __init__(self, call: Call, journal: Journal, config: Config) -> None:
         self.call = call
@@ -54,8 +53,10 @@ class Session:
         self.config = config
         self.pod = podargs.parse("")
         self.devices: Devices | None = None
+        self._client: Client | None = None
         self.plugins = Delegates([config.bin_dir, *call.environ["CNI_PATH"].split(":")], call.environ, told=self._told)
-        self.runtime = chain.Runtime(self.plugins, resultcache.ResultCache(config.cni_dir), journal.note)
+        self.results = resultcache.ResultCache(config.cni_dir)
+        self.runtime = chain.Runtime(self.plugins, self.results, journal.note)
 
     @classmethod
     def open(cls, call: Call, journal: Journal, prefix: str = "") -> Session:
@@ -67,12 +68,22 @@ class Session:
         journal.configure(config)
         return cls(call, journal, config)
 
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        if self._client is not None:
+            self._client.close()
+
     def read_pod_args(self) -> None:
         """Read CNI_ARGS into ``pod``. Raises CniError (code 999)."""
         self.pod = podargs.parse(self.call.args)
 
-    def client(self) -> Client | None:
-        """Return the client of the Kubernetes API, None when the node has none. Raises CniError (code 999)."""
+    def client(self, most_s: float = 3600.0) -> Client | None:
+        """Return the client of the Kubernetes API, None when the node has none. Raises CniError (code 999).
+
+        :param most_s: seconds for all its calls, if the configuration does not allow less
+        """
         environ = self.call.environ
         if not self.config.kubeconfig and not (
             environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT")
@@ -81,9 +92,10 @@ class Session:
         from . import kube
 
         try:
-            return kube.Client.from_config(self.config, self.config.api_timeout_s, environ)
+            self._client = kube.Client.from_config(self.config, min(self.config.api_timeout_s, most_s), environ)
         except NodenetError as error:
             raise CniError(INTERNAL, f"Multus: error getting k8s client: {error}") from None
+        return self._client
 
     def wait_until_ready(self, prefix: str) -> None:
         """Wait for the indicator file of the default network. Raises CniError (code 999)."""

@@ -40,8 +40,3 @@ def in_order(value: Any) -> Any:
 def text(value: Any) -> bytes:
     """Return a document as compact JSON."""
     return goprint.dumps(value, indent=0).encode()
-
-
-def text_of(parsed: Any) -> bytes:
-    """Return a tree as compact JSON, keys in document order."""
-    return text(document(parsed))

@@ -51,27 +51,28 @@ def _check_failed(delegate: Delegate, error: CniError) -> str:
 
 def status(call: Call, journal: Journal) -> None:
     """Ask the first delegate whether it could serve an ADD; what it answers is handed on as it is."""
-    session, delegates = _prepare(call, journal)
-    delegate = delegates[0]
-    try:
-        session.runtime.status(delegate.load())
-    except CniError as error:
-        if isinstance(error, PluginError) and error.reason != NOT_FOUND and error.code:
-            raise
-        where = "error in STATUS command" if delegate.is_list else "error in getting result from StatusNetworkList"
-        raise CniError(INTERNAL, f"{where}: {error}") from None
+    with Session.open(call, journal, "Multus: error loading netconf: ") as session:
+        delegate = _first_networks(session)[0]
+        try:
+            session.runtime.status(delegate.load())
+        except CniError as error:
+            if isinstance(error, PluginError) and error.reason != NOT_FOUND and error.code:
+                raise
+            where = "error in STATUS command" if delegate.is_list else "error in getting result from StatusNetworkList"
+            raise CniError(INTERNAL, f"{where}: {error}") from None
 
 
 def collect_garbage(call: Call, journal: Journal) -> None:
     """Tell all delegates which attachments are valid: those of the containers that the runtime lists (M12)."""
-    session, delegates = _prepare(call, journal)
-    listed = _valid_attachments(call)
-    if listed is None:
-        journal.note("Multus: GC without a list of valid attachments: nothing is collected")
-        return
-    from . import collecting
+    with Session.open(call, journal, "Multus: error loading netconf: ") as session:
+        delegates = _first_networks(session)
+        listed = _valid_attachments(call)
+        if listed is None:
+            journal.note("Multus: GC without a list of valid attachments: nothing is collected")
+            return
+        from . import collecting
 
-    collecting.collect(session, delegates, listed)
+        collecting.collect(session, delegates, listed)
 
 
 def _valid_attachments(call: Call) -> list[tuple[str, str]] | None:
@@ -83,8 +84,8 @@ def _valid_attachments(call: Call) -> list[tuple[str, str]] | None:
     return None
 
 
-def _prepare(call: Call, journal: Journal) -> tuple[Session, list[Delegate]]:
-    session = Session.open(call, journal, "Multus: error loading netconf: ")
+def _first_networks(session: Session) -> list[Delegate]:
+    """Return the configured delegates, after the default network is ready."""
     client = session.client()
     session.wait_until_ready("Multus: ")
     delegates = list(session.config.delegates)
@@ -97,4 +98,4 @@ def _prepare(call: Call, journal: Journal) -> tuple[Session, list[Delegate]]:
             delegates = deciding.resolver(session, client, {}).cluster_network()
         except CniError as error:
             raise CniError(INTERNAL, f"Multus: failed to get clusterNetwork: {error}") from None
-    return session, delegates
+    return delegates

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every recorded call of the Go Multus, against ours in this process: equal, or equal to the decided outcome."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import multus_vectors as vectors
+import pytest
+import reporting
+from multus_scenario import require_namespaces
+
+VECTORS = 117
+STEPS = 295
+
+# What each decided difference covers. The numbers are those of docs/compatibility.md.
+DIFFERENCES = {
+    "M1": {
+        "netns-own": (0,),
+        "panic-annotations": (0, 1),
+        "panic-cache": (0, 1),
+        "status-clusternetwork-file-name-panics": (0, 1),
+    },
+    "M2": {"isolation-not-for-defnet": (0,)},
+    "M3": {"del-cache-corrupt": (1,), "result-cache-corrupt": (1, 2, 3)},
+    "M4": {
+        "default-route-first-fails": (0,),
+        "default-route-no-interface": (0,),
+        "default-route-odd": (0, 2),
+        "default-route-unreachable": (0,),
+        "status-forbidden": (0,),
+        "status-pod-vanished": (0,),
+        "status-pod-vanished-on-put": (0,),
+        "status-pod-vanished-second-get": (0,),
+    },
+    "M5": {"add-netns-bad": (0, 1), "ifname-exists": (0,), "nad-bad-config": (5,), "netconf-errors": (8,)},
+    "M6": {
+        "default-route-defnet": (0,),
+        "default-route-empty": (0,),
+        "default-route-odd": (4,),
+        "default-route-v4": (0,),
+        "default-route-v4-free": (0,),
+        "default-route-v6": (0,),
+        "gateway-nil-status": (0,),
+        "status-annotation-full": (0,),
+    },
+    "M7": {"request-portmap-bandwidth": (0, 1)},
+    "M8": {"nad-api-retry": (1,), "pod-api-slow": (1,)},
+    "M9": {
+        "del-errors-collected": (1, 2),
+        "pod-api-down": (3,),
+        "pod-api-forbidden": (3,),
+        "pod-missing-add-031": (1,),
+        "pod-missing-del-nocache": (0,),
+        "pod-no-name": (1,),
+        "pod-uid-mismatch": (3,),
+    },
+    "M10": {"device-duplicate-defaultnetworks": (0,)},
+    "M11": {
+        "add-delegate-version-differs": (0,),
+        "conflist-member-errors": (2,),
+        "conflist-mixed-result-versions": (0,),
+        "json-number-precision": (0,),
+        "rollback-second-delegate": (0,),
+    },
+    "M12": {"gc": (2,)},
+    "M13": {"runtimeconfig-passthrough": (0, 1)},
+    "M14": {"status-system-pod-name": (0, 1), "unknown-status-fields": (0,)},
+    "M15": {"log-options-ignored": (0,)},
+}
+
+# Steps that nothing here covers, and why.
+OPEN = {"version-and-frame#12": "the option --version is for the executable, not for a call in process"}
+
+# kubeconfigs as YAML: where PyYAML is missing, only the texts about it can be seen
+NEEDS_YAML = ("kubeconfig-bad", "kubeconfig-https-token", "kubeconfig-https-unknown-ca", "kubeconfig-tokenfile")
+HAS_YAML = importlib.util.find_spec("yaml") is not None
+
+decided = vectors.load_decided()
+counted = {"steps": 0, "vectors": 0, "decided": 0}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    return tmp_path_factory.mktemp("multus")
+
+
+@pytest.fixture(scope="module")
+def multus(_collection_path):
+    require_namespaces()
+    return vectors.MultusLibrary()
+
+
+@pytest.mark.parametrize("name", vectors.names())
+def test_vector(multus, shared, name):
+    if name in NEEDS_YAML and not HAS_YAML:
+        reporting.note("multus vector %s not run: this Python has no PyYAML" % name)
+        pytest.skip("not run: no PyYAML")
+    vector = vectors.load(name)
+    outcomes = vectors.replay(multus, vector, shared)
+    assert len(outcomes) == len(vector["steps"])
+    wrong = []
+    for number, (step, got) in enumerate(zip(vector["steps"], outcomes)):
+        key = "%s#%d" % (name, number)
+        if key in OPEN:
+            continue
+        counted["steps"] += 1
+        if key in decided:
+            counted["decided"] += 1
+            shown = vectors.comparable(got, bool(vector.get("record_headers")))
+            found = vectors.differences(decided[key]["outcome"], shown)
+        else:
+            found = vectors.judge(vector, step, got)
+        wrong += ["step %d (%s): %s" % (number, step["env"].get("CNI_COMMAND", "-"), line) for line in found]
+    counted["vectors"] += 1
+    assert not wrong, "\n".join(wrong)
+
+
+def test_all_steps_ran(request):
+    """The run above was complete: nothing was left out by an empty folder, a filter or a lost step."""
+    files = vectors.names()
+    assert len(files) == VECTORS
+    steps = {name: len(vectors.load(name)["steps"]) for name in files}
+    assert sum(steps.values()) == STEPS
+    chosen = [item for item in request.session.items if getattr(item, "originalname", "") == "test_vector"]
+    chosen = [item for item in chosen if item.module.__name__ == __name__]
+    if len(chosen) != VECTORS or not counted["vectors"]:
+        pytest.skip("not run: only %d of %d vectors were selected" % (len(chosen), VECTORS))
+    missing = [] if HAS_YAML else list(NEEDS_YAML)
+    assert counted["vectors"] == VECTORS - len(missing)
+    assert counted["steps"] == STEPS - len(OPEN) - sum(steps[name] for name in missing)
+    assert counted["decided"] == len([key for key in decided if key.split("#")[0] not in missing])
+    reporting.note(
+        "multus vectors: %d steps of %d vectors ran, %d with a decided outcome, %d not covered: %s"
+        % (counted["steps"], counted["vectors"], counted["decided"], len(OPEN), ", ".join(sorted(OPEN)))
+    )
+
+
+@pytest.mark.parametrize("key", sorted(decided))
+def test_decided_entry_is_complete_and_needed(key):
+    name, number = key.split("#")
+    entry = decided[key]
+    vector = vectors.load(name)
+    assert {"rc", "stderr", "delegate_calls", "api_calls", "cache_after"} <= set(entry["outcome"])
+    wanted = vectors.comparable(vector["steps"][int(number)], bool(vector.get("record_headers")))
+    assert vectors.differences(wanted, entry["outcome"], bool(vector.get("loose"))), "it says what was recorded"
+    if "follows" in entry:
+        cause = decided[entry["follows"]]
+        assert cause["m"] == entry["m"]
+        assert int(entry["follows"].split("#")[1]) < int(number)
+    else:
+        assert int(number) in DIFFERENCES[entry["m"]][name]
+
+
+@pytest.mark.parametrize("m", sorted(DIFFERENCES, key=lambda m: int(m[1:])))
+def test_every_difference_has_its_entries(m):
+    for name, steps in DIFFERENCES[m].items():
+        for number in steps:
+            assert decided["%s#%d" % (name, number)]["m"] == m
+
+
+def test_every_crash_of_upstream_has_a_decided_outcome():
+    for name in vectors.names():
+        for number, step in enumerate(vectors.load(name)["steps"]):
+            if step["rc"] == 2:
+                assert "%s#%d" % (name, number) in decided
