@@ -141,7 +141,7 @@ def test_what_a_pod_costs(tmp_path, executable):
     args = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=db-0"
     for sticky in (False, True):
         config = calls.configuration(tmp_path, dict(POOL, stickyStatic=sticky))
-        env = calls.environment("ADD", "c%d" % sticky, CNI_ARGS=args)
+        env = calls.environment("ADD", f"c{int(sticky)}", CNI_ARGS=args)
         names = {name.rpartition(".")[2] for name in loaded(executable, env, config)}
         assert "args" in names
         assert ("sticky" in names) is sticky

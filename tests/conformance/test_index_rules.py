@@ -54,11 +54,11 @@ class Node:
     def write(self, name, container):
         (self.net / name).write_bytes(f"{container}\r\neth0".encode())
 
-    def call(self, command, container, ipam=POOL, driver=None):
+    def call(self, command, container, ipam=None, driver=None):
         """Return the outcome; ``reads`` is how many address files were read for it."""
         self.reads = 0
         env = calls.environment(command, container)
-        return (driver or self.driver).call(env, calls.configuration(self.data_dir, ipam))
+        return (driver or self.driver).call(env, calls.configuration(self.data_dir, ipam or POOL))
 
     def well(self, command, container, *more):
         done = self.call(command, container, *more)

@@ -78,7 +78,7 @@ class Beside:
             print(output.read(), flush=True)
         try:
             with open(self._outcomes, encoding="utf-8") as stream:
-                return [(name, outcome, detail, seconds) for name, outcome, detail, seconds in json.load(stream)]
+                return [tuple(row) for row in json.load(stream)]
         except (OSError, ValueError):
             return [(self._name, "FAILED", "it ended with code %d before its summary" % self._process.returncode, 0.0)]
 

@@ -75,8 +75,18 @@ class Record:
         values = json.loads(data.decode("utf-8"))
         rotations = [Rotation.from_plain(one) for one in values["rotations"]]
         args = [(str(key), str(value)) for key, value in values["args"]]
-        texts = [str(values[key]) for key in ("container_id", "netns", "ifname", "bin_dir", "source", "file_name")]
-        return cls(*texts, str(values["config"]), args, dict(values["capability_args"]), rotations)
+        return cls(
+            str(values["container_id"]),
+            str(values["netns"]),
+            str(values["ifname"]),
+            str(values["bin_dir"]),
+            str(values["source"]),
+            str(values["file_name"]),
+            str(values["config"]),
+            args,
+            dict(values["capability_args"]),
+            rotations,
+        )
 
 
 class Records:

@@ -146,7 +146,8 @@ NAMES = ["10.1.0.9", "10.1.0.2", "fd00::2", "10.1.0.2.holder", "fd00::3.holder",
 ODD = ["FD00::7", "10.1", "cafe", ":", ".holder", "010.1.0.1.holder"]
 
 
-def save(net, names=NAMES, odd=ODD, read_at=None, mtime=5, ctime=6):
+def save(net, names=None, odd=None, read_at=None, mtime=5, ctime=6):
+    names, odd = NAMES if names is None else names, ODD if odd is None else odd
     read_at = time.time_ns() if read_at is None else read_at
     return index.save(net, "net", mtime, ctime, read_at, entries_of(names), list(odd))
 

@@ -91,10 +91,10 @@ def test_no_call_fails_and_no_look_finds_less_than_all_of_it(node):
     node.install(archives[0])
     steps = [
         lambda: node.install(archives[1]),
-        lambda: node.put_back(),
+        node.put_back,
         lambda: node.install(own=[NAME], sources=embedded.pack(own[0])),
         lambda: node.install(own=[NAME], sources=embedded.pack(own[1])),
-        lambda: node.put_back(),
+        node.put_back,
         lambda: node.install(archives[0]),
     ]
     stop = node.out / "stop"
