@@ -15,7 +15,7 @@ help:
 	@echo "make demo         set up a private environment and bootstrap this machine below build/demo"
 	@echo "make check        the fast part: linters and unit tests"
 	@echo "make test         everything that CI runs"
-	@echo "make cni-bin DEST=DIR   make the host-local executable in a directory, without Ansible"
+	@echo "make cni-bin DEST=DIR   make the executables host-local and multus in a directory, without Ansible"
 	@echo "make lint docs build bench soak clean"
 	@echo "make unit conformance library units-newest mutants clients fleet sanity integration molecule importer [ARGS=...]"
 	@echo "make venv         print how to enter the environment of the tests"

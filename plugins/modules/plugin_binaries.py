@@ -32,7 +32,8 @@ attributes:
     support: full
     details:
       - It copies O(src) from the controller, if something of it is not in place yet.
-      - It sends the code of the O(embedded) plugins along with the module.
+      - It sends the code of the O(embedded) plugins along with the module, and for V(multus) the Python packages
+        PyYAML and h2 of the controller.
   check_mode:
     support: full
     details:
@@ -93,6 +94,9 @@ options:
         same name in O(src), which are not installed then, and O(include) need not name them.
       - V(host-local) keeps its reservations as the plugin of the CNI project does, and both can be exchanged for each
         other at any time.
+      - V(multus) takes the configuration of the thin plugin of Multus, and takes over the pods that it finds. It starts
+        no daemon. Along with it go PyYAML, for kubeconfigs that are YAML, and h2, to ask the kubelet for devices, if
+        the controller has them; of either only what is written in Python.
       - A plugin is a small script in O(bin_dir); its code lies in the directory C(.nodenet-cni) there. It runs with
         the Python that runs the module, C(ansible_python_interpreter), which must not lie in a virtual environment or
         in a home directory. It needs nothing but that.
@@ -101,7 +105,7 @@ options:
       - With O(state=absent), these are removed even if something else made them of this collection.
     type: list
     elements: str
-    choices: [host-local]
+    choices: [host-local, multus]
   embedded_sources:
     description:
       - The code of the O(embedded) plugins, packed. The action plugin sends it along; a playbook never sets it.
@@ -168,6 +172,10 @@ EXAMPLES = r"""
     remote_src: true
     include: [bridge, loopback, portmap]
     embedded: [host-local]
+
+- name: Take both of the collection's own plugins, and nothing else
+  nodenet.cni.plugin_binaries:
+    embedded: [host-local, multus]
 
 - name: See what an upgrade would change
   nodenet.cni.plugin_binaries:
@@ -328,7 +336,7 @@ def main():
             file_checksums=dict(type="dict"),
             keep_previous=dict(type="bool", default=True),
             include=dict(type="list", elements="str", default=[]),
-            embedded=dict(type="list", elements="str", choices=["host-local"]),
+            embedded=dict(type="list", elements="str", choices=["host-local", "multus"]),
             embedded_sources=dict(type="str"),
             required=dict(type="list", elements="str"),
             state=dict(type="str", choices=["present", "absent", "previous"], default="present"),

@@ -14,6 +14,10 @@ import sys
 import staging
 
 SYSTEM_PYTHON = "/usr/bin/python3"
+WITHOUT = {
+    "yaml": "multus reads kubeconfigs that are JSON only",
+    "h2": "multus learns of devices from the kubelet's checkpoint only",
+}
 
 
 def main() -> int:
@@ -23,7 +27,7 @@ def main() -> int:
     staging.link()
     sys.path.insert(0, os.path.join(staging.ROOT, ".dev"))
     from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables, vendoring
 
     root = os.path.join(staging.ROOT, "plugins", "module_utils")
     try:
@@ -34,8 +38,11 @@ def main() -> int:
             print(error, file=sys.stderr)
             return 1
         os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
-    for path in executables.build(root, sys.argv[1], sorted(executables.PLUGINS), python):
+    plugins = sorted(executables.PLUGINS)
+    for path in executables.build(root, sys.argv[1], plugins, python):
         print(path)
+    for package in vendoring.missing(executables.collect_sources(root, plugins), plugins):
+        print(f"without {package}, which {sys.executable} has not: {WITHOUT[package]}", file=sys.stderr)
     return 0
 
 

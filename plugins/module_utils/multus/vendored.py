@@ -20,9 +20,14 @@ DIRECTORY = "vendored"
 
 
 def load(name: str) -> ModuleType:
-    """Import a package. Raises ImportError."""
+    """Import a package. Raises ImportError, also if it is none for this Python."""
     path = __file__.rpartition("/")[0].rpartition("/")[0] + "/" + DIRECTORY
     if path not in sys.path:
         sys.path.append(path)
-    __import__(name)
+    try:
+        __import__(name)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise ImportError("%s cannot be used with this Python: %s" % (name, error)) from None
     return sys.modules[name]

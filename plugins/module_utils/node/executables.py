@@ -6,7 +6,8 @@
 
     <bin_dir>/host-local                        launcher, one line that names the starter
     <bin_dir>/.nodenet-cni/<hash>/host-local    starter, a few lines for the node's Python
-    <bin_dir>/.nodenet-cni/<hash>/nodenet_cni/  the packages cni and host_local, sources and byte code
+    <bin_dir>/.nodenet-cni/<hash>/nodenet_cni/  the packages cni, host_local and multus, sources and byte code;
+                                                in vendored/ those of others, see `vendoring`
 
 The directory of a version is written under another name first and renamed; the launcher is then renamed into place and
 names the version by its hash. So a call sees one version, whole, and calls in flight keep theirs: the version before
@@ -30,7 +31,7 @@ import shutil
 import sys
 
 from ..cni.errors import NodenetError
-from . import files
+from . import files, vendoring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 STORE = ".nodenet-cni"
 PACKAGE = "nodenet_cni"
 #: plugin -> module that serves it
-PLUGINS = {"host-local": "host_local.commands"}
+PLUGINS = {"host-local": "host_local.commands", "multus": "multus.commands"}
 _ENTRY = "cni/process.py"
 _LAUNCHER = """\
 #!{starter}
@@ -62,6 +63,8 @@ _HASH = re.compile(r"[0-9a-f]{32}")
 def collect_sources(root: str, plugins: Sequence[str]) -> dict[str, str]:
     """Return path below the package -> text of the files that *plugins* are made of: what their modules import.
 
+    And the packages of others that they can make use of, as far as this Python has them.
+
     :param root: the directory module_utils of the collection
     """
     waiting = [_ENTRY] + [PLUGINS[plugin].replace(".", "/") + ".py" for plugin in plugins]
@@ -74,6 +77,7 @@ def collect_sources(root: str, plugins: Sequence[str]) -> dict[str, str]:
             sources[path] = stream.read()
         waiting.append(os.path.join(os.path.dirname(path), "__init__.py"))
         waiting += [one for one in _imports(sources[path], path) if os.path.exists(os.path.join(root, one))]
+    sources.update(vendoring.collect(plugins))
     return sources
 
 
@@ -188,14 +192,17 @@ def is_whole(bin_dir: str, version: str, sources: Mapping[str, str], python: str
                     return False
         except OSError:
             return False
-    for path, text in sources.items():
+    packages = {path.split("/")[1] for path in sources if vendoring.is_others(path)}
+    without = [package for package in packages if os.path.exists(os.path.join(root, vendoring.marker(package)))]
+    for path, text in vendoring.wanted(sources, without).items():
         try:
             with open(os.path.join(root, path), encoding="utf-8") as stream:
                 if stream.read() != text:
                     return False
         except (OSError, UnicodeDecodeError):
             return False
-        if not _is_byte_code(_byte_code(os.path.join(root, path)), text):
+        byte_code = _byte_code(os.path.join(root, path))
+        if path.endswith(".py") and not _is_byte_code(byte_code, text):
             return False
     return True
 
@@ -236,7 +243,7 @@ def write_version(bin_dir: str, version: str, sources: Mapping[str, str], python
         os.makedirs(staged)
         for plugin, content in _starters(bin_dir, version, sources, python).items():
             _write(os.path.join(staged, plugin), content, 0o755)
-        _write_tree(os.path.join(staged, PACKAGE), sources)
+        _write_tree(os.path.join(staged, PACKAGE), vendoring.wanted(sources, vendoring.unfit(sources)))
         if os.path.lexists(final):  # damaged, or it would not be written again
             os.rename(final, f"{staged}.old")
         os.rename(staged, final)
@@ -251,6 +258,8 @@ def _write_tree(root: str, sources: Mapping[str, str]) -> None:
         target = os.path.join(root, path)
         os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
         _write(target, text.encode("utf-8"))
+        if not path.endswith(".py"):
+            continue
         byte_code = _byte_code(target)
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
         py_compile.compile(target, cfile=byte_code, doraise=True, optimize=0, invalidation_mode=mode)

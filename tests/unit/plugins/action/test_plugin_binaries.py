@@ -325,6 +325,24 @@ def test_sources_of_embedded_plugins_go_along(play, tmp_path, monkeypatch, names
     assert result["removed"] == ["bridge", "host-local"]
 
 
+def test_with_multus_go_the_packages_that_the_controller_has(play, monkeypatch):
+    monkeypatch.setattr(executables, "node_python", lambda: os.path.realpath(sys.executable))
+    result, done = play(embedded=["multus", "host-local"])
+    assert [(one["name"], one["action"]) for one in result["plugins"]] == [
+        ("host-local", "installed"),
+        ("multus", "installed"),
+    ]
+    assert all("1.1.0" in one["cni_versions"] for one in result["plugins"])
+    sent = embedded.unpack(done.calls[-1]["embedded_sources"])
+    assert {"multus/commands.py", "multus/kubetls.py", "vendored/yaml/__init__.py"} <= set(sent)
+    result, _done = play(embedded=["multus", "host-local"])
+    assert result["changed"] is False
+    result, done = play(embedded=["host-local"])
+    assert not any(
+        path.startswith(("multus/", "vendored/")) for path in embedded.unpack(done.calls[-1]["embedded_sources"])
+    )
+
+
 @pytest.mark.parametrize("names", [["multus-none"], "x", [1], 5, []])
 def test_what_is_no_embedded_plugin_is_left_to_the_module(play, names):
     result, done = play(embedded=names)
