@@ -1,0 +1,67 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tables of an audit as CSV, for spreadsheets and for address management systems."""
+
+from __future__ import annotations
+
+import csv
+import io
+import typing as t
+
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, Json, percent, visible
+
+FINDINGS = ("severity", "code", "hosts", "where", "text", "hint", "go")
+POOLS = (
+    *("host", "network", "scope", "range_set", "ranges", "usable", "reserved", "static", "leaked", "conflicts"),
+    *("free", "use_percent", "action", "per_day", "full_in_s"),
+)
+ADDRESSES = (
+    *("host", "network", "range_set", "address", "state", "owner", "container_id", "ifname", "age_s"),
+    "holder_container_id",
+)
+# what makes a spreadsheet take a cell for a formula, in ASCII and in the full width that some of them fold
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+
+
+def cell(value: t.Any) -> str:
+    """Return a value as the text of a cell: never a formula, never more than one line."""
+    if value is None:
+        return ""
+    if isinstance(value, (int, float)):
+        return str(value)
+    text = visible(value)
+    return "'" + text if text.lstrip(" '\"").startswith(_FORMULA) else text
+
+
+def _table(columns: t.Sequence[str], rows: t.Iterable[Json]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell(row[column]) for column in columns] for row in rows)
+    return stream.getvalue()
+
+
+def findings_csv(audit: Audit) -> str:
+    """Return the findings of the fleet and of all nodes, the gravest first."""
+    return _table(FINDINGS, (dict(one, hosts=" ".join(one["hosts"])) for one in audit.findings()))
+
+
+def pools_csv(audit: Audit) -> str:
+    """Return one line for each range set of each host."""
+    rows = (row for network in audit.networks() for row in network.pools())
+    return _table(POOLS, (dict(one, ranges=" ".join(one["ranges"]), use_percent=percent(one)) for one in rows))
+
+
+def addresses_csv(audit: Audit) -> str:
+    """Return one line for each reservation of each host."""
+    return _table(ADDRESSES, _addresses(audit))
+
+
+def _addresses(audit: Audit) -> t.Iterator[Json]:
+    for network in audit.networks():
+        for one in network.reservations:
+            holder = (one.get("holder") or {}).get("container_id")
+            more = {"state": network.state(one), "holder_container_id": holder}
+            yield dict(one, host=network.host, network=network.name, **more)

@@ -1,0 +1,141 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What every report file of an audit is made of: text that is safe to show, and one row for each pool and address.
+
+What a node reports is untrusted: whoever can write into a data dir chooses ids, interface names and file names.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.compact import reservations_of
+
+Json = dict[str, t.Any]
+SEVERITIES = ("error", "warning", "info")
+
+#: What an address can be, in the order in which one word wins over the next.
+STATES = ("conflict", "static", "leaked", "live", "reserved")
+#: Characters of a text from a node that are shown; an address file may hold kilobytes of anything.
+LONGEST = 300
+
+
+def visible(value: t.Any) -> str:
+    r"""Return a text in which every character is seen; those that are not stand as their codes.
+
+    These are controls, newlines, marks of text direction, spaces of no width, halves of surrogate pairs. So nothing
+    that comes out can break a line, turn the text around, hide a part of it or fail to be encoded.
+    """
+    text = str(value)
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}... ({len(text) - LONGEST} more characters)"
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _escape(ord(one)) for one in text)
+
+
+def _escape(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+class Audit:
+    """A merged audit with the reports in it (docs/audit-schema.md), asked for what report files tell.
+
+    :param document: what fleet_audit returns, with ``reports``
+    """
+
+    def __init__(self, document: Json) -> None:
+        self.document = document
+        self.hosts: list[Json] = document["hosts"]
+        reported = {one["host"] for one in self.hosts if one["reported"]}
+        self.reports: dict[str, Json] = {host: document["reports"][host] for host in sorted(reported)}
+        self._scopes = {one["network"]: one["scope"] for one in document["networks"]}
+        self._duplicates: dict[tuple[str, str], set[str]] = {}
+        for one in document["duplicates"]:
+            for host in one["hosts"]:
+                self._duplicates.setdefault((host, one["network"]), set()).add(one["address"])
+        self._usage: dict[tuple[str, str], list[Json]] = {}
+        for one in document["usage"]:
+            self._usage.setdefault((one["host"], one["network"]), []).append(one)
+
+    def networks(self) -> t.Iterator[Network]:
+        """Return each network of each host, one at a time: the rows of all of them would fill the memory."""
+        for host, report in self.reports.items():
+            for one in report["networks"]:
+                key = host, one["name"]
+                held = self._duplicates.get(key, set())
+                yield Network(host, one, self._scopes.get(one["name"]), self._usage.get(key, []), held)
+
+    def findings(self) -> list[Json]:
+        """Return the findings of the fleet and of its nodes as one list, the gravest first, each with ``hosts``."""
+        found = [
+            *self.document["findings"],
+            *(dict(one, hosts=[one["host"]]) for one in self.document["node_findings"]),
+        ]
+        return sorted(found, key=lambda one: SEVERITIES.index(one["severity"]))
+
+
+class Network:
+    """A network of one host: its reservations, each with its state, and its range sets with their counts."""
+
+    def __init__(self, host: str, document: Json, scope: str | None, usage: list[Json], duplicates: set[str]) -> None:
+        self.host = host
+        self.name = document["name"]
+        self.scope = scope
+        self.source = document.get("source")
+        self.reservations: list[Json] = list(reservations_of(document))
+        self.conflicts = self._doubles()
+        if duplicates:
+            self.conflicts |= {one["address"] for one in self.reservations if one["address"] in duplicates}
+        self._usage = usage
+
+    def _doubles(self) -> set[str]:
+        """Two spellings of one address are two files, and both count as that address."""
+        seen: set[str] = set()
+        found = set()
+        for one in self.reservations:
+            if one["address"] in seen:
+                found.add(one["address"])
+            seen.add(one["address"])
+        return found
+
+    def state(self, reservation: Json) -> str:
+        """Return the one word of STATES that a reservation is."""
+        if self.conflicts and reservation["address"] in self.conflicts:
+            return "conflict"
+        if reservation["static"]:
+            return "static"
+        alive = reservation.get("alive")
+        return "reserved" if alive is None else "live" if alive else "leaked"
+
+    def pools(self) -> list[Json]:
+        """Return a row for each range set: the keys of ``usage`` and ``conflicts``.
+
+        What lies outside every range, and all of a network whose ranges are not known, is one more row: ``range_set``,
+        ``usable`` and ``free`` are None there, ``ranges`` is empty.
+        """
+        conflicts: dict[int | None, set[str]] = {}
+        if self.conflicts:
+            for one in self.reservations:
+                if one["address"] in self.conflicts:
+                    conflicts.setdefault(one["range_set"], set()).add(one["address"])
+        found = [dict(one, conflicts=len(conflicts.get(one["range_set"], ()))) for one in self._usage]
+        rest = [one for one in self.reservations if one["range_set"] is None]
+        if rest or not found:
+            judged = any(one.get("alive") is not None for one in rest)
+            row = dict.fromkeys(("range_set", "usable", "free", "usage", "action", "per_day", "full_in_s"))
+            row.update(host=self.host, network=self.name, scope=self.scope, ranges=[], gateways=[], reserved=len(rest))
+            row["static"] = sum(1 for one in rest if one["static"])
+            row["leaked"] = sum(1 for one in rest if one.get("alive") is False) if judged else None
+            row["conflicts"] = len(conflicts.get(None, ()))
+            found.append(row)
+        return found
+
+
+def percent(row: Json) -> int | None:
+    """Return how full a pool is, None where that is not known. 100 is said of full pools only."""
+    return (row["usable"] - row["free"]) * 100 // row["usable"] if row["usable"] else None
