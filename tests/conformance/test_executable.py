@@ -106,9 +106,18 @@ def test_an_interrupt_ends_it_without_a_traceback(executable):
     assert (process.returncode, stdout, stderr) == (-signal.SIGINT, b"", b"")
 
 
+def starter(executable):
+    """Return the script that Python reads: the launcher's first line names it."""
+    with open(executable, encoding="utf-8") as stream:
+        named = stream.readline()[len("#!") :].split()[0]
+    assert os.path.basename(named) == os.path.basename(executable)
+    return named
+
+
 def loaded(executable, env, config):
     """Return the modules that a call loads besides those that the interpreter starts with."""
     command = [os.path.realpath(sys.executable), "-IBS", "-X", "importtime"]
+    executable = starter(executable)
     bare = subprocess.run([*command, "-c", "pass"], stderr=subprocess.PIPE, check=True).stderr
     call = subprocess.run([*command, executable], env=env, input=config, capture_output=True, check=True).stderr
     names = [{line.rpartition(b"|")[2].strip().decode() for line in text.splitlines()} for text in (bare, call)]
