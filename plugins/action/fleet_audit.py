@@ -4,15 +4,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import tempfile
+import time
 import typing as t
 
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import merge, table, unknown_networks
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import REGISTRY, SEVERITIES
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import (
+    Question,
+    failing,
+    merge,
+    table,
+    unknown_networks,
+)
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_drift import KINDS
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_history import KEEP, History
 
 
 class ActionModule(ActionBase):
@@ -31,48 +43,98 @@ class ActionModule(ActionBase):
                 "hosts": {"type": "list", "elements": "str"},
                 "scopes": {"type": "dict", "default": {}},
                 "threshold": {"type": "float", "default": 0.8},
+                "plan": {"type": "dict"},
+                "plan_variable": {"type": "str"},
+                "pod_cidrs": {"type": "dict"},
+                "pod_cidr_variable": {"type": "str"},
+                "pod_network": {"type": "str", "default": ""},
+                "drift": {"type": "list", "elements": "str", "choices": list(KINDS), "default": list(KINDS)},
+                "history": {"type": "path"},
+                "history_keep": {"type": "int", "default": KEEP},
+                "fail_on": {"type": "list", "elements": "str", "default": ["never"]},
+                "tables": {"type": "bool", "default": True},
                 "dest": {"type": "path"},
                 "output_dir": {"type": "path"},
             }
         )
         try:
             result.update(self._compare(options, task_vars or {}))
-        except NodenetError as exc:
+        except (NodenetError, ValueError) as exc:
             # as a result, not as an exception, which failed_when would not see
-            result.update(failed=True, msg=str(exc))
+            text = str(exc)
+            result.update(
+                failed=True, msg=text if isinstance(exc, NodenetError) else f"Cannot compare the nodes: {text}"
+            )
         return result
 
     def _compare(self, options: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        if not 0 < options["threshold"] <= 1:
-            raise NodenetError(
-                f"Cannot compare the nodes: threshold {options['threshold']} is not above 0 and at most 1"
-            )
-        for name, scope in options["scopes"].items():
-            if scope not in ("shared", "node"):
-                raise NodenetError(f"Cannot compare the nodes: scope {scope!r} of network {name} is not shared or node")
-        reports = self._reports(options, task_vars)
+        _check(options)
+        reports, plan, pod_cidrs = self._reports(options, task_vars)
         if not reports:
             raise NodenetError("Cannot compare the nodes: there is no host to compare")
-        merged = merge(reports, options["scopes"], options["threshold"])
-        tables = {host: table(report) for host, report in sorted(reports.items())}
-        result = dict(merged, tables=tables, changed=False)
-        unknown = unknown_networks(reports, options["scopes"])
-        if unknown:
-            result["warnings"] = [f"scopes names networks of which no report tells: {', '.join(unknown)}"]
-        fleet = dict(merged, reports={host: reports[host] for host in sorted(reports)})
-        if options["output_dir"]:
-            result.update(output_dir=options["output_dir"], changed=self._write_all(options["output_dir"], fleet))
-        if options["dest"]:
-            result.update(dest=options["dest"], changed=self._write(options["dest"], fleet) or result["changed"])
+        question = Question(
+            scopes=options["scopes"],
+            threshold=options["threshold"],
+            plan=plan,
+            pod_cidrs=pod_cidrs,
+            pod_network=options["pod_network"],
+            drift=options["drift"],
+            now=int(time.time()),
+        )
+        with contextlib.ExitStack() as stack:
+            history = None
+            if options["history"]:
+                history = stack.enter_context(History(options["history"], write=not self._task.check_mode))
+                question = question._replace(before=history.before(question.now))
+            merged = merge(reports, question)
+            if history:
+                merged["history"] = history.compare(merged, question.before)
+            result = dict(merged, changed=history is not None)
+            if options["tables"]:
+                result["tables"] = {host: table(report) for host, report in sorted(reports.items())}
+            unknown = unknown_networks(reports, options["scopes"])
+            if unknown:
+                result["warnings"] = [f"scopes names networks of which no report tells: {', '.join(unknown)}"]
+            fleet = dict(merged, reports={host: reports[host] for host in sorted(reports)})
+            if options["output_dir"]:
+                changed = self._write_all(options["output_dir"], fleet)
+                result.update(output_dir=options["output_dir"], changed=changed or result["changed"])
+            if options["dest"]:
+                changed = self._write(options["dest"], fleet)
+                result.update(dest=options["dest"], changed=changed or result["changed"])
+            if history and not self._task.check_mode:
+                history.append(merged, options["history_keep"])  # last: what cannot be written is told next time
+        result["failing"] = failing(merged, options["fail_on"])
+        if result["failing"]:
+            # after everything is written: whoever is called wants to read it
+            result.update(failed=True, msg=f"Findings that fail_on names: {', '.join(result['failing'])}")
         return result
 
-    def _reports(self, options: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        if options["reports"] is not None:
-            reports = dict(options["reports"])
-            return {host: reports.get(host) for host in [*reports, *(options["hosts"] or [])]}
-        hosts = options["hosts"] or task_vars.get("ansible_play_hosts_all") or []
+    def _reports(
+        self, options: dict[str, t.Any], task_vars: dict[str, t.Any]
+    ) -> tuple[dict[str, t.Any], dict[str, t.Any], dict[str, list[str]]]:
+        """Return what each host reported, what is planned for it, and the pod CIDRs that it was assigned."""
+        reports = dict(options["reports"] or {})
+        plan = dict(options["plan"] or {})
+        pod_cidrs = dict(options["pod_cidrs"] or {})
+        hosts = options["hosts"] or []
+        if options["reports"] is None and not hosts:
+            hosts = task_vars.get("ansible_play_hosts_all") or []
         hostvars = task_vars.get("hostvars") or {}
-        return {host: hostvars[host].get(options["variable"]) if host in hostvars else None for host in hosts}
+        for host in dict.fromkeys([*reports, *hosts]):
+            # its variables are put together anew each time, so once
+            variables: t.Mapping[str, t.Any] = {}
+            if host in hostvars:
+                variables = hostvars[host]
+            if options["reports"] is None:
+                reports[host] = variables.get(options["variable"])
+            else:
+                reports.setdefault(host, None)
+            for name, found in ((options["plan_variable"], plan), (options["pod_cidr_variable"], pod_cidrs)):
+                if name and host not in found and variables.get(name):
+                    found[host] = variables.get(name)
+        listed = {host: [one] if isinstance(one, str) else list(one) for host, one in pod_cidrs.items()}
+        return reports, plan, listed
 
     def _write_all(self, output_dir: str, fleet: dict[str, t.Any]) -> bool:
         """Write the report of each host that has one and of the fleet, which is last; tell whether a file changes."""
@@ -87,25 +149,72 @@ class ActionModule(ActionBase):
         return any(changed)
 
     def _write(self, dest: str, document: dict[str, t.Any]) -> bool:
-        """Write *document* as JSON, whole or not at all; tell whether the file changes."""
-        text = json.dumps(document, indent=1, sort_keys=True) + "\n"
-        try:
-            with open(dest, encoding="utf-8") as stream:
-                if stream.read() == text:
-                    return False
-        except (OSError, ValueError):
-            pass
+        """Write *document* as JSON, whole or not at all; tell whether more than its time changes."""
+        before = None
+        with contextlib.suppress(OSError), open(dest, "rb") as stream:
+            before = _digest(stream)
         if self._task.check_mode:
-            return True
+            return before != _digest(_lines(document))
         temporary = ""
         try:
             handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(dest) or ".")
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
+            with os.fdopen(handle, "w+b") as stream:
+                stream.writelines(_lines(document))
                 os.fchmod(stream.fileno(), 0o644)
+                stream.seek(0)
+                after = _digest(stream)
             os.replace(temporary, dest)
         except OSError as error:
             if temporary and os.path.exists(temporary):
                 os.unlink(temporary)
             raise NodenetError(f"Cannot write the report to {dest}: {error.strerror}") from error
-        return True
+        return before != after
+
+
+_TIME = b' "taken_at": '
+
+
+def _lines(document: dict[str, t.Any]) -> t.Iterator[bytes]:
+    """Yield *document* as JSON, a report in a line of its own: the text of a large fleet is never in memory at once."""
+    mark = b"{\n"
+    for key, value in sorted(document.items()):
+        yield mark + f" {json.dumps(key)}: ".encode()
+        if key == "reports":
+            for index, host in enumerate(sorted(value)):
+                start = ",\n  " if index else "{\n  "
+                yield f"{start}{json.dumps(host)}: {json.dumps(value[host], sort_keys=True)}".encode()
+            yield b"\n }" if value else b"{}"
+        else:
+            yield json.dumps(value, indent=1, sort_keys=True).replace("\n", "\n ").encode()
+        mark = b",\n"
+    yield b"\n}\n"
+
+
+def _digest(text: t.Iterable[bytes]) -> bytes:
+    """Return a digest of a document without the line that says when the audit was made."""
+    digest = hashlib.sha256()
+    rest = b""
+    for piece in text:
+        *lines, rest = (rest + piece).split(b"\n") if b"\n" in piece else (rest + piece,)
+        for line in lines:
+            if not line.startswith(_TIME):
+                digest.update(line + b"\n")
+    digest.update(rest)
+    return digest.digest()
+
+
+def _check(options: dict[str, t.Any]) -> None:
+    if not 0 < options["threshold"] <= 1:
+        raise NodenetError(f"Cannot compare the nodes: threshold {options['threshold']} is not above 0 and at most 1")
+    if options["history_keep"] < 1:
+        raise NodenetError(f"Cannot compare the nodes: history_keep {options['history_keep']} is not at least 1")
+    for name, scope in options["scopes"].items():
+        if scope not in ("shared", "node"):
+            raise NodenetError(f"Cannot compare the nodes: scope {scope!r} of network {name} is not shared or node")
+    known = {"never", *SEVERITIES, *(code for code, *_rest in REGISTRY.values())}
+    unknown = sorted(set(options["fail_on"]) - known)
+    if unknown:
+        raise NodenetError(
+            f"Cannot compare the nodes: fail_on takes {', '.join(SEVERITIES)}, never and codes of findings, not "
+            + ", ".join(unknown)
+        )

@@ -12,9 +12,17 @@ version_added: 0.1.0
 author:
   - The nodenet.cni authors (@nodenet)
 description:
-  - Puts side by side what M(nodenet.cni.host_local_info) returned on each node, and finds what no node can see alone -
-    an address held twice on a network that reaches over nodes, and ranges that overlap there.
+  - Puts side by side what M(nodenet.cni.host_local_info), or M(nodenet.cni.node_info) with its option C(audit),
+    returned on
+    each node, and finds what no node can see alone.
+  - On networks that reach over nodes, addresses that are held twice, also in different spelling, and ranges that
+    overlap.
+  - Nodes that hand out addresses of a former pod CIDR, static addresses that are planned twice, wrongly, or not as the
+    nodes have them, and nodes that differ from the others in a network, in Multus, in a plugin's release, or in the
+    network
+    that new pods get.
   - Also lists the range sets that are nearly full, and the hosts that did not report.
+  - With O(history) it says what is new, gone and growing, and when a range set will be full.
   - Runs on the controller and connects to no host. Use it with C(run_once).
   - One static owner may hold the same address on many nodes. That keeps the address from all of them and is no fault.
 extends_documentation_fragment:
@@ -35,7 +43,8 @@ attributes:
 options:
   variable:
     description:
-      - Name of the variable in which each host registered the result of M(nodenet.cni.host_local_info).
+      - Name of the variable in which each host registered the result of M(nodenet.cni.host_local_info) or
+        M(nodenet.cni.node_info).
       - Not used with O(reports).
     type: str
     default: nodenet_ipam
@@ -61,6 +70,65 @@ options:
       - Share of reserved addresses from which a range set is listed in RV(pools), above 0 and at most 1.
     type: float
     default: 0.8
+  plan:
+    description:
+      - By host the static addresses that are planned for it, as the role P(nodenet.cni.reservations#role) takes them.
+        They are compared with each other and with what the nodes have.
+    type: dict
+  plan_variable:
+    description:
+      - Name of the variable that has the plan of each host, such as C(reservations_networks). Hosts without it plan
+        nothing.
+    type: str
+  pod_cidrs:
+    description:
+      - By host the pod CIDR, or the list of them, that was assigned to it. A host of which no network hands out
+        addresses
+        of it is a finding.
+    type: dict
+  pod_cidr_variable:
+    description:
+      - Name of the variable that has the pod CIDR of each host, or a list of them. Hosts without it are not compared.
+    type: str
+  pod_network:
+    description:
+      - Name of the network that has to hand out addresses of the pod CIDR. Any network of the host when empty.
+    type: str
+    default: ""
+  drift:
+    description:
+      - What is compared between the nodes. The largest group of equal nodes is taken for what is right. Only reports of
+        M(nodenet.cni.node_info) have what this needs.
+      - V(conflists) are the configurations of networks without their ranges, V(multus) is that of Multus, V(plugins)
+        are the
+        releases of the plugins, V(effective) is the network that a new pod gets.
+    type: list
+    elements: str
+    choices: [conflists, multus, plugins, effective]
+    default: [conflists, multus, plugins, effective]
+  history:
+    description:
+      - SQLite file on the controller to which the audit is appended. It is made if need be. RV(history) then says what
+        changed since the audit before.
+    type: path
+  history_keep:
+    description:
+      - How many audits the file of O(history) holds. Older ones are removed.
+    type: int
+    default: 100
+  fail_on:
+    description:
+      - Fail, after everything is written, when there are such findings - V(error), V(warning) (that or an error),
+        V(info) (any),
+        or codes such as V(FLEET001). V(never) names none.
+    type: list
+    elements: str
+    default: [never]
+  tables:
+    description:
+      - Return RV(tables).
+    type: bool
+    default: true
   dest:
     description:
       - File on the controller to which the result is written as JSON, together with the reports.
@@ -73,6 +141,7 @@ options:
     type: path
 seealso:
   - module: nodenet.cni.host_local_info
+  - module: nodenet.cni.node_info
 """
 
 EXAMPLES = r"""
@@ -96,6 +165,13 @@ EXAMPLES = r"""
     that: not fleet.duplicates
   run_once: true
 
+- name: Compare with the plan and with the audit before, and fail if something is wrong
+  nodenet.cni.fleet_audit:
+    plan_variable: reservations_networks
+    history: /var/lib/audit/history.sqlite
+    fail_on: error
+  run_once: true
+
 - name: Compare two saved reports, on a bridge with a physical port
   nodenet.cni.fleet_audit:
     scopes:
@@ -112,6 +188,29 @@ report_version:
   returned: success
   type: int
   sample: 1
+taken_at:
+  description: When the audit was made by the clock of the controller, in seconds since the epoch.
+  returned: success
+  type: int
+  sample: 1764439200
+threshold:
+  description: The value of O(threshold).
+  returned: success
+  type: float
+  sample: 0.8
+summary:
+  description:
+    - Numbers of the fleet - C(hosts), C(reported), C(missing), C(networks), C(pools) (range sets of all hosts),
+      C(usable),
+      C(reserved), C(static), C(leaked), C(free) (addresses of these), C(reservations), C(duplicates), C(overlaps),
+      C(errors),
+      C(warnings), C(infos) (findings of both lists) and C(codes) (how often each one occurs).
+  returned: success
+  type: dict
+  sample:
+    hosts: 20
+    missing: 0
+    errors: 1
 complete:
   description: Whether every host reported.
   returned: success
@@ -151,6 +250,27 @@ hosts:
       description: How many findings of its own are warnings.
       type: int
       sample: 1
+    infos:
+      description: How many findings of its own are neither.
+      type: int
+      sample: 0
+networks:
+  description:
+    - The networks of all hosts by name - C(network), C(scope), C(scope_from) (V(option), V(report), or V(default)
+      where no
+      report tells), C(hosts) and C(pools) (how many), the sums C(usable), C(reserved), C(static), C(leaked) and
+      C(free), and
+      how many C(duplicates) and C(overlaps) there are.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+usage:
+  description: How full each range set of each host is, with the keys of RV(pools).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 duplicates:
   description: Addresses of shared networks that more than one node holds.
   returned: success
@@ -173,7 +293,7 @@ duplicates:
         - n1
         - n2
     holders:
-      description: Who holds it there, with the keys C(host), C(owner), C(container_id) and C(ifname).
+      description: Who holds it there, with the keys C(host), C(owner), C(container_id), C(ifname) and C(alive).
       type: list
       elements: dict
 overlaps:
@@ -211,10 +331,36 @@ pools:
       description: Name of the network.
       type: str
       sample: cbr0
+    scope:
+      description: V(shared) or V(node).
+      type: str
+      sample: node
     range_set:
       description: Index of the range set.
       type: int
       sample: 0
+    ranges:
+      description: Its ranges, each as first and last address.
+      type: list
+      elements: str
+      sample: [10.244.1.1-10.244.1.14]
+    gateways:
+      description: Addresses that are never handed out.
+      type: list
+      elements: str
+      sample: [10.244.1.1]
+    static:
+      description: How many reservations are static.
+      type: int
+      sample: 0
+    per_day:
+      description: By how many addresses a day it grew since the audit before. Null if that is not known.
+      type: float
+      sample: 1.5
+    full_in_s:
+      description: In how many seconds it is full at that rate. Null if it does not grow.
+      type: int
+      sample: 57600
     usable:
       description: How many addresses can be handed out in all.
       type: int
@@ -239,9 +385,83 @@ pools:
       description: What helps, V(gc), V(enlarge), or V(unknown) if the node was not told who is alive.
       type: str
       sample: gc
+pod_cidrs:
+  description:
+    - Hosts that hand out no address of a pod CIDR that was assigned to them, with the keys C(host), C(pod_cidr),
+      C(networks)
+      and C(ranges).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+plan:
+  description:
+    - Where the plan contradicts itself or the nodes, with the keys C(problem) (V(twice), V(gateway),
+      V(foreign_range), V(outside),
+      V(invalid), V(held), V(missing) or V(unplanned)), C(network), C(address), C(hosts), C(owners), C(other_hosts)
+      and C(holder).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+drift:
+  description:
+    - Groups of hosts that differ from the majority, with the keys C(what) (V(conflist), V(multus), V(plugin) or
+      V(effective)),
+      C(name), C(hosts), C(others) (how many the majority has) and C(differences), a list of C(key), C(here) and
+      C(there).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+history:
+  description:
+    - What changed since the audit before. Null without O(history).
+    - A host that did not report keeps its former findings, they are neither new nor gone.
+  returned: success
+  type: dict
+  contains:
+    previous_at:
+      description: When the audit before was made, in seconds since the epoch. Null for the first one.
+      type: int
+      sample: 1764352800
+    audits:
+      description: How many audits the file holds, with this one.
+      type: int
+      sample: 2
+    new:
+      description: Findings that were not there, with the keys C(code), C(severity), C(host), C(where) and C(text).
+      type: list
+      elements: dict
+      sample: []
+    gone:
+      description: Findings that are not there any more, with the same keys.
+      type: list
+      elements: dict
+      sample: []
+    growing:
+      description:
+        - Range sets with more reserved addresses, with the keys C(host), C(network), C(range_set), C(before),
+          C(reserved),
+          C(usable), C(per_day) and C(full_in_s).
+      type: list
+      elements: dict
+      sample: []
+    ranges_changed:
+      description: Range sets with other ranges, with the keys C(host), C(network), C(range_set), C(before) and
+      C(ranges).
+      type: list
+      elements: dict
+      sample: []
+failing:
+  description: The codes of the findings that O(fail_on) names.
+  returned: when the reports were compared
+  type: list
+  elements: str
+  sample: []
 tables:
   description: For each host its report as a text table, with its findings below.
-  returned: success
+  returned: with O(tables=true)
   type: dict
 findings:
   description: What is wrong or doubtful in the fleet, the gravest first. Those of the nodes are in RV(node_findings).
@@ -261,6 +481,19 @@ findings:
       description: The network or host that the finding is about.
       type: str
       sample: network lan
+    hosts:
+      description: The hosts that it is about.
+      type: list
+      elements: str
+      sample: [n1, n2]
+    network:
+      description: The network that it is about. Null if it is about none.
+      type: str
+      sample: lan
+    subject:
+      description: What tells it from others of the same code and place.
+      type: str
+      sample: 192.0.2.50
     text:
       description: What was found.
       type: str

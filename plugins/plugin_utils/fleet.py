@@ -2,88 +2,102 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Putting the reports of many nodes side by side, on the controller."""
+"""Putting the reports of many nodes side by side, on the controller. docs/audit-schema.md describes what comes out."""
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local.rows import label, short_list
-from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, from_facts
-from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import REPORT_VERSION
-
-Json = dict[str, t.Any]
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.compact import count
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES
+from ansible_collections.nodenet.cni.plugins.plugin_utils import (
+    fleet_drift,
+    fleet_plan,
+    fleet_pod_cidrs,
+    fleet_pools,
+    fleet_shared,
+)
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json, fault_of, keys_of, told
 
 #: Version of the form of what `merge` returns.
 FLEET_REPORT_VERSION = 1
 
 
-def fault_of(report: t.Any) -> str | None:
-    """Say why *report* is none that can be merged, None if it can."""
-    if not isinstance(report, t.Mapping):
-        return "it reported nothing"
-    if report.get("failed"):
-        return str(report.get("msg") or "its report failed")
-    if report.get("unreachable"):
-        return "it is unreachable"
-    if not isinstance(report.get("networks"), list):
-        return "what it reported is no report of host_local_info"
-    version = report.get("report_version")
-    if version != REPORT_VERSION:
-        return f"its report has version {version}, this collection reads version {REPORT_VERSION}"
-    return None
+class Question(t.NamedTuple):
+    """What to compare the reports with, and how.
+
+    ``scopes``: network name -> ``shared`` or ``node``, where the reports do not know or are wrong. ``threshold``: share
+    of reserved addresses from which a range set is listed in ``pools``. ``plan``: host -> what the role reservations
+    takes for it. ``pod_cidrs``: host -> the pod CIDRs that were assigned to it. ``pod_network``: the network that has
+    to hand out their addresses, any one if empty. ``drift``: what to compare, of `fleet_drift.KINDS`. ``before``: what
+    the audit before knew of each range set. ``now``: seconds since the epoch.
+    """
+
+    scopes: t.Mapping[str, str] = {}
+    threshold: float = 0.8
+    plan: t.Mapping[str, t.Any] = {}
+    pod_cidrs: t.Mapping[str, t.Sequence[str]] = {}
+    pod_network: str = ""
+    drift: t.Collection[str] = fleet_drift.KINDS
+    before: t.Mapping[fleet_pools.Place, fleet_pools.Before] = {}
+    now: int = 0
 
 
-def merge(reports: t.Mapping[str, t.Any], scopes: t.Mapping[str, str] | None = None, threshold: float = 0.8) -> Json:
+def merge(reports: t.Mapping[str, t.Any], question: Question = Question()) -> Json:  # noqa: B008 - it cannot change
     """Compare the nodes' reports.
 
-    :param reports: for each host that was asked, what host_local_info returned there; None if it returned nothing
-    :param scopes: network name -> ``shared`` or ``node``, where the reports do not know or are wrong
-    :param threshold: share of reserved addresses from which a range set is listed in ``pools``
-    :returns: ``hosts``, ``duplicates``, ``overlaps``, ``pools``, ``findings`` and ``node_findings`` (the nodes' own,
-        with ``host``); ``complete`` is false if a host is missing
+    :param reports: for each host that was asked, what host_local_info or node_info returned there; None if it returned
+        nothing
+    :returns: the merged audit without ``history`` and ``reports``; ``complete`` is false if a host is missing
+    :raises ValueError: a plan or a pod CIDR that is none, with the name of the host
     """
-    faults = {host: fault_of(report) for host, report in reports.items()}
-    usable = {host: report for host, report in sorted(reports.items()) if faults[host] is None}
-    facts: list[Json] = [
-        {"kind": "fleet-host-missing", "where": host, "host": host, "reason": reason}
-        for host, reason in sorted(faults.items())
-        if reason is not None
+    faults = {host: fault_of(reports[host]) for host in sorted(reports)}
+    usable = {host: reports[host] for host, fault in faults.items() if fault is None}
+    members = _by_name(usable, faults)
+    usable = {host: report for host, report in usable.items() if faults[host] is None}
+    members = {name: [one for one in found if faults[one[0]] is None] for name, found in members.items()}
+    networks = [_network(name, found, question.scopes) for name, found in members.items() if found]
+    scopes = {one["network"]: one["scope"] for one in networks}
+    shared = {name: found for name, found in members.items() if scopes.get(name) == "shared"}
+    duplicates = [one for name, found in shared.items() for one in fleet_shared.duplicates(name, found)]
+    overlaps = [one for name, found in shared.items() for one in fleet_shared.overlaps(name, found)]
+    usage = [
+        one
+        for host, report in usable.items()
+        for one in fleet_pools.usage(host, report, scopes, question.threshold, question.before)
     ]
-    by_name = _shared_networks(usable, scopes or {})
-    duplicates = [one for name, members in by_name.items() for one in _duplicates(name, members)]
-    overlaps = [one for name, members in by_name.items() for one in _overlaps(name, members)]
-    pools = [one for host, report in usable.items() for one in _pools(host, report, threshold)]
-    for one in duplicates:
-        holders = short_list(f"{holder['host']} ({label(holder['container_id'])})" for holder in one["holders"])
-        facts.append(_fact("fleet-address-twice", one, address=one["address"], holders=holders))
-    for one in overlaps:
-        first, *others = one["members"]
-        facts.append(
-            _fact(
-                "fleet-ranges-overlap",
-                one,
-                first=first["range"],
-                first_host=first["host"],
-                second=short_list(dict.fromkeys(other["range"] for other in others), limit=3),
-                second_host=short_list(dict.fromkeys(other["host"] for other in others)),
-            )
-        )
-    for one in pools:
-        kind = _POOL_KINDS[one["action"], bool(one["free"])]
-        params = {key: one[key] for key in ("host", "reserved", "usable")}
-        facts.append(_fact(kind, one, set=one["range_set"], leaked=one["leaked"] or 0, **params))
-    return {
+    stale = fleet_pod_cidrs.check(question.pod_cidrs, usable, question.pod_network)
+    plan = fleet_plan.check(fleet_plan.Plan(question.plan), usable, scopes) if question.plan else []
+    drift = fleet_drift.drift(usable, question.drift)
+    findings = [
+        *(_missing(host, fault) for host, fault in faults.items() if fault is not None),
+        *fleet_shared.findings(duplicates, overlaps),
+        *fleet_pools.findings(usage, question.before),
+        *fleet_pod_cidrs.findings(stale),
+        *fleet_plan.findings(plan),
+        *fleet_drift.findings(drift),
+    ]
+    node_findings = [dict(one, host=host) for host, report in usable.items() for one in report.get("findings", ())]
+    merged = {
         "report_version": FLEET_REPORT_VERSION,
+        "taken_at": question.now,
         "complete": not any(faults.values()),
-        "hosts": [_host(host, usable.get(host), faults[host]) for host in sorted(reports)],
+        "threshold": question.threshold,
+        "hosts": [_host(host, usable.get(host), fault) for host, fault in faults.items()],
+        "networks": _with_sums(networks, usage, duplicates, overlaps),
+        "usage": usage,
+        "pools": [one for one in usage if one["action"] is not None],
         "duplicates": duplicates,
         "overlaps": overlaps,
-        "pools": pools,
-        "findings": from_facts(facts),
-        "node_findings": _node_findings(usable),
+        "pod_cidrs": stale,
+        "plan": plan,
+        "drift": drift,
+        "findings": _gravest_first(findings),
+        "node_findings": _gravest_first(node_findings),
+        "history": None,
     }
+    return dict(merged, summary=_summary(merged))
 
 
 def unknown_networks(reports: t.Mapping[str, t.Any], names: t.Iterable[str]) -> list[str]:
@@ -93,125 +107,104 @@ def unknown_networks(reports: t.Mapping[str, t.Any], names: t.Iterable[str]) -> 
     return sorted(set(names) - known)
 
 
-def _node_findings(reports: t.Mapping[str, Json]) -> list[Json]:
-    found = [dict(one, host=host) for host, report in reports.items() for one in report.get("findings", [])]
+def _by_name(
+    usable: t.Mapping[str, t.Any], faults: dict[str, str | None]
+) -> dict[str, list[tuple[str, t.Mapping[str, t.Any]]]]:
+    """Return the networks by name, each as (host, the network as that host reports it), sorted by both.
+
+    A host that reports an address that is none gets a fault.
+    """
+    members: dict[str, list[tuple[str, t.Mapping[str, t.Any]]]] = {}
+    for host, report in usable.items():
+        try:
+            for network in report["networks"]:
+                keys_of(network)
+        except (OSError, ValueError) as error:
+            faults[host] = f"its report is damaged ({type(error).__name__}: {error})"
+            continue
+        for network in report["networks"]:
+            members.setdefault(network["name"], []).append((host, network))
+    return dict(sorted(members.items()))
+
+
+def _network(name: str, members: fleet_plan.Members, scopes: t.Mapping[str, str]) -> Json:
+    told_scopes = {network["scope"] for _host, network in members}
+    scope_from = "option" if name in scopes else "report" if told_scopes - {None} else "default"
+    scope = scopes.get(name, "shared" if "shared" in told_scopes else "node")
+    return {"network": name, "scope": scope, "scope_from": scope_from, "hosts": len({host for host, _one in members})}
+
+
+def _with_sums(networks: list[Json], usage: list[Json], duplicates: list[Json], overlaps: list[Json]) -> list[Json]:
+    pools: dict[str, list[Json]] = {}
+    for one in usage:
+        pools.setdefault(one["network"], []).append(one)
+    twice = collections.Counter(one["network"] for one in duplicates)
+    over = collections.Counter(one["network"] for one in overlaps)
+    return [
+        dict(
+            one,
+            **fleet_pools.totals(pools.get(one["network"], ())),
+            duplicates=twice[one["network"]],
+            overlaps=over[one["network"]],
+        )
+        for one in networks
+    ]
+
+
+def _missing(host: str, reason: str) -> Json:
+    return told("fleet-host-missing", host, [host], "", host=host, reason=reason)
+
+
+def _gravest_first(found: list[Json]) -> list[Json]:
     return sorted(found, key=lambda one: SEVERITIES.index(one["severity"]))
 
 
-def _fact(kind: str, one: Json, **params: t.Any) -> Json:
-    return dict(params, kind=kind, where=f"network {one['network']}", network=one["network"])
-
-
-def _host(host: str, report: Json | None, fault: str | None) -> Json:
+def _host(host: str, report: t.Mapping[str, t.Any] | None, fault: str | None) -> Json:
     networks = report["networks"] if report else []
-    severities = [one["severity"] for one in (report or {}).get("findings", [])]
+    severities = [one["severity"] for one in (report or {}).get("findings", ())]
     return {
         "host": host,
         "reported": fault is None,
         "reason": fault,
         "networks": len(networks),
-        "reservations": sum(len(one["reservations"]) for one in networks),
+        "reservations": sum(map(count, networks)),
         "errors": severities.count("error"),
         "warnings": severities.count("warning"),
+        "infos": severities.count("info"),
     }
 
 
-def _shared_networks(reports: t.Mapping[str, Json], scopes: t.Mapping[str, str]) -> dict[str, list[tuple[str, Json]]]:
-    """Return the networks of one segment over the nodes: name -> (host, the network as that host reports it)."""
-    found: dict[str, list[tuple[str, Json]]] = {}
-    for host, report in reports.items():
-        for network in report["networks"]:
-            found.setdefault(network["name"], []).append((host, network))
+def _summary(merged: Json) -> Json:
+    found = [*merged["findings"], *merged["node_findings"]]
+    severities = collections.Counter(one["severity"] for one in found)
+    reported = sum(one["reported"] for one in merged["hosts"])
     return {
-        name: members
-        for name, members in sorted(found.items())
-        if scopes.get(name, "shared" if any(one["scope"] == "shared" for _host, one in members) else "node") == "shared"
+        "hosts": len(merged["hosts"]),
+        "reported": reported,
+        "missing": len(merged["hosts"]) - reported,
+        "networks": len(merged["networks"]),
+        **fleet_pools.totals(merged["usage"]),
+        "reservations": sum(one["reservations"] for one in merged["hosts"]),
+        "duplicates": len(merged["duplicates"]),
+        "overlaps": len(merged["overlaps"]),
+        "errors": severities["error"],
+        "warnings": severities["warning"],
+        "infos": severities["info"],
+        "codes": dict(sorted(collections.Counter(one["code"] for one in found).items())),
     }
 
 
-def _duplicates(name: str, members: list[tuple[str, Json]]) -> t.Iterator[Json]:
-    """Find addresses that more than one node holds.
+def failing(merged: t.Mapping[str, t.Any], fail_on: t.Iterable[str]) -> list[str]:
+    """Return the codes of the findings that *fail_on* names, each once: by code, or by severity, that or a graver one.
 
-    One owner may hold a static address on many nodes: that is how an address is kept from all of them.
+    ``never`` names none.
     """
-    holders: dict[str, list[tuple[str, Json]]] = {}
-    for host, network in members:
-        for one in network["reservations"]:
-            holders.setdefault(one["address"], []).append((host, one))
-    for address in sorted((one for one, found in holders.items() if len(found) > 1), key=parse_address):
-        found = holders[address]
-        same_owner = all(one["static"] for _host, one in found) and len({one["owner"] for _host, one in found}) == 1
-        if len({host for host, _one in found}) > 1 and not same_owner:
-            yield {
-                "network": name,
-                "address": address,
-                "hosts": sorted({host for host, _one in found}),
-                "holders": [
-                    {"host": host, "owner": one["owner"], "container_id": one["container_id"], "ifname": one["ifname"]}
-                    for host, one in found
-                ],
-            }
-
-
-def _overlaps(name: str, members: list[tuple[str, Json]]) -> t.Iterator[Json]:
-    """Find ranges of different nodes that have addresses in common.
-
-    A result holds ranges that all have the same addresses in common, and no range could be added to it: of three
-    ranges in a chain, first and last are never put together.
-    """
-    spans = set()
-    for host, network in members:
-        for range_set in network["range_sets"]:
-            for text in range_set["ranges"]:
-                start, _dash, end = text.partition("-")
-                spans.add((parse_address(start).key, parse_address(end).key, host, text))
-    starts = sorted(spans)
-    ends = sorted(starts, key=lambda span: span[1])
-    running: dict[tuple[t.Any, ...], None] = {}  # in order of their starts
-    position = 0
-    grown = False
-    for span in ends:
-        while position < len(starts) and starts[position][0] <= span[1]:
-            running[starts[position]] = None
-            position += 1
-            grown = True
-        if grown:  # else all of these were together before
-            hosts = sorted({host for _start, _end, host, _text in running})
-            if len(hosts) > 1:
-                found = [{"host": host, "range": text} for _start, _end, host, text in running]
-                yield {"network": name, "hosts": hosts, "members": found}
-        grown = False
-        del running[span]
-
-
-#: What helps, and whether an address is free: the kind of finding.
-_POOL_KINDS = {
-    ("enlarge", True): "fleet-pool-high",
-    ("gc", True): "fleet-pool-leaked",
-    ("unknown", True): "fleet-pool-unknown",
-    ("enlarge", False): "fleet-pool-full",
-    ("gc", False): "fleet-pool-full-leaked",
-    ("unknown", False): "fleet-pool-full-unknown",
-}
-
-
-def _pools(host: str, report: Json, threshold: float) -> t.Iterator[Json]:
-    for network in report["networks"]:
-        for index, one in enumerate(network["range_sets"]):
-            taken = one["usable"] - one["free"]
-            if taken and taken >= threshold * one["usable"]:
-                leaked = one["leaked"]
-                yield {
-                    "host": host,
-                    "network": network["name"],
-                    "range_set": index,
-                    "usable": one["usable"],
-                    "reserved": taken,
-                    "leaked": leaked,
-                    "free": one["free"],
-                    "usage": round(taken / one["usable"], 3),
-                    "action": "unknown" if leaked is None else "gc" if leaked else "enlarge",
-                }
+    wanted = set(fail_on)
+    for index, severity in enumerate(SEVERITIES):
+        if severity in wanted:
+            wanted.update(SEVERITIES[:index])
+    found = [*merged["findings"], *merged["node_findings"]]
+    return sorted({one["code"] for one in found if one["code"] in wanted or one["severity"] in wanted})
 
 
 COLUMNS = ("network", "set", "ranges", "usable", "reserved", "static", "leaked", "free", "use")
@@ -230,7 +223,7 @@ def table(report: t.Any) -> str:
             cells = ["-" if count is None else str(count) for count in counts]
             rows.append((network["name"], str(index), ", ".join(one["ranges"]), *cells, use))
         if not network["range_sets"]:
-            held = str(len(network["reservations"]))
+            held = str(count(network))
             rows.append((network["name"], "-", "ranges not known", "-", held, "-", "-", "-", "-"))
     widths = [max(len(cells[column]) for cells in rows) for column in range(len(COLUMNS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]

@@ -53,7 +53,7 @@ class Entry:
 
 def _addresses(result: Mapping[str, Any]) -> Iterable[str]:
     ips = result.get("ips")
-    texts = [one.get("address") for one in ips if isinstance(one, dict)] if isinstance(ips, list) else []
+    texts: list[Any] = [one.get("address") for one in ips if isinstance(one, dict)] if isinstance(ips, list) else []
     texts += [result[key].get("ip") for key in ("ip4", "ip6") if isinstance(result.get(key), dict)]
     for text in texts:
         try:

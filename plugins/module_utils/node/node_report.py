@@ -160,7 +160,7 @@ def _conf(
     effective = predict(found.files, runtimes)
     if not found.exists:
         facts.append({"kind": "conf-dir-missing", "where": options.conf_dir})
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one in found.files:
         where = os.path.join(options.conf_dir, one.shown)
         facts += confcheck.check_file(one, where, options.flannel_subnet_file)

@@ -18,7 +18,7 @@ from ansible_collections.nodenet.cni.plugins.module_utils.host_local.config impo
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.live import LiveAttachments
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.report import Report
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import Snapshot
-from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import merge, table, unknown_networks
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import Question, merge, table, unknown_networks
 
 CASES = Path(__file__).resolve().parents[3] / "cases"
 NOW = 1_800_000_000.0
@@ -77,18 +77,18 @@ class TestCases:
     @pytest.mark.parametrize("name", ["audit-node-local-not-duplicate", "audit-v6-spelling", "audit-stale-podcidr"])
     def test_duplicates(self, name):
         given = case(name)
-        merged = merge(from_case(given), given["input"]["scope"])
+        merged = merge(from_case(given), Question(scopes=given["input"]["scope"]))
         found = {one["address"]: one["hosts"] for one in merged["duplicates"]}
         assert found == given["check"]["duplicates"]
 
     def test_node_local_would_be_one_if_it_were_shared(self):
         given = case("audit-node-local-not-duplicate")
-        merged = merge(from_case(given), {"podman": "shared"})
+        merged = merge(from_case(given), Question(scopes={"podman": "shared"}))
         assert [one["address"] for one in merged["duplicates"]] == ["10.88.0.2"]
 
     def test_same_podcidr(self):
         given = case("audit-same-podcidr")
-        merged = merge(from_case(given), given["input"]["scope"])
+        merged = merge(from_case(given), Question(scopes=given["input"]["scope"]))
         assert {one["address"]: one["hosts"] for one in merged["duplicates"]} == given["check"]["duplicates"]
         assert [one["hosts"] for one in merged["overlaps"]] == given["check"]["overlapping_ranges"]
         assert codes(merged) == ["FLEET002"]
@@ -102,7 +102,7 @@ class TestCases:
             files = {one: f"{container_id}\r\neth0" for one, container_id in zip(node["reserved"], ids)}
             live = LiveAttachments([{"container_id": one} for one in ids[: node["live"]]])
             reports[host] = node_report({"cbr0": (files, [[node["range"]]], "node")}, live)
-        merged = merge(reports, threshold=given["input"]["thresholds"]["warn"])
+        merged = merge(reports, Question(threshold=given["input"]["thresholds"]["warn"]))
         pools = {one["host"]: one for one in merged["pools"]}
         for host in ("n1", "n2"):
             assert (pools[host]["usable"], pools[host]["reserved"]) == (
@@ -112,7 +112,7 @@ class TestCases:
             assert pools[host]["usage"] == 0.923
             assert {key: pools[host][key] for key in ("leaked", "action")} == given["check"][host]
         assert codes(merged) == ["FLEET004", "FLEET003"]
-        assert merge(reports, threshold=given["input"]["thresholds"]["crit"])["pools"] == []
+        assert merge(reports, Question(threshold=given["input"]["thresholds"]["crit"]))["pools"] == []
 
 
 def test_nothing_to_tell():
@@ -152,7 +152,7 @@ def test_duplicates_are_in_order_of_addresses():
 def test_scope_of_one_node_or_of_the_option_decides():
     reports = {"n1": lan("192.0.2.5", scope="node"), "n2": lan("192.0.2.5", scope="shared")}
     assert len(merge(reports)["duplicates"]) == 1
-    assert merge(reports, {"lan": "node"})["duplicates"] == []
+    assert merge(reports, Question(scopes={"lan": "node"}))["duplicates"] == []
     assert merge({"n1": lan("192.0.2.5", scope=None), "n2": lan("192.0.2.5", scope=None)})["duplicates"] == []
 
 
@@ -215,7 +215,7 @@ def test_a_pool_is_told_once_and_the_hint_is_what_helps(alive, free, code, sever
     files = {f"192.0.2.{number}": f"{one}\r\neth0" for number, one in enumerate(ids, 2)}
     live = None if alive is None else LiveAttachments([{"container_id": one} for one in ids[:alive]])
     ranges = [[{"subnet": "192.0.2.0/29"}]]
-    (one,) = merge({"n1": node_report({"net": (files, ranges, "node")}, live)}, threshold=0.5)["findings"]
+    (one,) = merge({"n1": node_report({"net": (files, ranges, "node")}, live)}, Question(threshold=0.5))["findings"]
     assert (one["code"], one["severity"]) == (code, severity)
     assert one["hint"].startswith(hint)
 
@@ -251,7 +251,7 @@ def test_families_do_not_overlap_each_other():
         (None, "it reported nothing"),
         ({"failed": True, "msg": "Cannot report"}, "Cannot report"),
         ({"unreachable": True}, "it is unreachable"),
-        ({"changed": False}, "what it reported is no report of host_local_info"),
+        ({"changed": False}, "what it reported is no report of host_local_info, or of node_info with audit"),
         ({"networks": [], "report_version": 2}, "its report has version 2, this collection reads version 1"),
         ({"networks": []}, "its report has version None, this collection reads version 1"),
     ],

@@ -1,0 +1,196 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What audits found before, in an SQLite file: to tell what is new, what is gone, and what grows.
+
+Of each audit the file holds how full the range sets were. Findings are those that each host had when it reported last,
+so that a host that is away for a while loses none and gets none anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import typing as t
+
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_trend import SHORTEST
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_pools import Before, Place
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json
+
+VERSION = 1
+#: How many audits a file holds, unless more or less is asked for.
+KEEP = 100
+_LOCK_TIMEOUT = 30.0
+# numbers of addresses are text: an IPv6 range has more than SQLite counts
+_TABLES = """
+CREATE TABLE audits (id INTEGER PRIMARY KEY AUTOINCREMENT, taken_at INTEGER NOT NULL, complete INTEGER NOT NULL);
+CREATE TABLE pools (audit INTEGER NOT NULL REFERENCES audits (id) ON DELETE CASCADE, host TEXT NOT NULL,
+    network TEXT NOT NULL, range_set INTEGER NOT NULL, ranges TEXT NOT NULL, usable TEXT NOT NULL,
+    reserved TEXT NOT NULL, leaked TEXT, PRIMARY KEY (audit, host, network, range_set)) WITHOUT ROWID;
+CREATE TABLE findings (host TEXT NOT NULL, code TEXT NOT NULL, place TEXT NOT NULL, subject TEXT NOT NULL,
+    severity TEXT NOT NULL, text TEXT NOT NULL, hosts TEXT NOT NULL,
+    PRIMARY KEY (host, code, place, subject)) WITHOUT ROWID;
+"""
+#: host ("" for the fleet), code, where, subject
+_Identity = tuple[str, str, str, str]
+
+
+class History:
+    """A history file. To be used in a ``with``; nothing is written before `append`."""
+
+    def __init__(self, path: str, write: bool = True) -> None:
+        """Open or make the file; without *write* it is only read, and may be missing.
+
+        Raises NodenetError when it cannot be used.
+        """
+        self._path = path
+        self._write = write
+        self._db = self._open()
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._db.close()
+
+    def _open(self) -> sqlite3.Connection:
+        exists = os.path.exists(self._path) and os.path.getsize(self._path) > 0
+        name = ":memory:" if not self._write and not exists else self._path
+        mode = "rwc" if self._write else "ro"
+        try:
+            if name != ":memory:":
+                name = f"file:{_quoted(os.path.abspath(name))}?mode={mode}"
+            database = sqlite3.connect(name, timeout=_LOCK_TIMEOUT, isolation_level=None, uri=name != ":memory:")
+        except sqlite3.Error as error:
+            raise self._fault(error) from None
+        try:
+            database.execute("PRAGMA foreign_keys = ON")
+            # two audits at once: the second one waits, and then compares itself with the first
+            database.execute("BEGIN IMMEDIATE" if self._write else "BEGIN")
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if not tables and not version:
+                for statement in _TABLES.split(";\n"):
+                    database.execute(statement)
+                database.execute(f"PRAGMA user_version = {VERSION}")
+            elif version != VERSION:
+                reason = f"it is no history of this module, or one of another version ({version})"
+                raise NodenetError(f"Cannot use the history in {self._path}: {reason}")
+        except sqlite3.Error as error:
+            database.close()
+            raise self._fault(error) from None
+        except NodenetError:
+            database.close()
+            raise
+        return database
+
+    def _fault(self, error: sqlite3.Error) -> NodenetError:
+        return NodenetError(f"Cannot use the history in {self._path}: {error}; remove the file to begin anew")
+
+    def before(self, now: int) -> dict[Place, Before]:
+        """Return what was known of each range set at *now*, from the last audit that is not too recent for a trend."""
+        found: dict[Place, Before] = {}
+        for latest in (now, now - SHORTEST):
+            query = (
+                "SELECT host, network, range_set, ranges, reserved, taken_at, max(audit) FROM pools "
+                "JOIN audits ON audits.id = audit WHERE taken_at <= ? GROUP BY host, network, range_set"
+            )
+            try:
+                rows = self._db.execute(query, (latest,)).fetchall()
+            except sqlite3.Error as error:
+                raise self._fault(error) from None
+            for host, network, index, ranges, reserved, taken_at, _audit in rows:
+                found[host, network, index] = Before(json.loads(ranges), int(reserved), now - taken_at)
+        return found
+
+    def compare(self, merged: t.Mapping[str, t.Any], before: t.Mapping[Place, Before]) -> Json:
+        """Return what docs/audit-schema.md calls ``history`` for a merged audit."""
+        try:
+            count, previous = self._db.execute("SELECT count(*), max(taken_at) FROM audits").fetchone()
+            known = {row[:4]: row for row in self._db.execute("SELECT * FROM findings")}
+        except sqlite3.Error as error:
+            raise self._fault(error) from None
+        away = {one["host"] for one in merged["hosts"] if not one["reported"]}
+        asked = {one["host"] for one in merged["hosts"]}
+        present = _identities(merged)
+        gone = [
+            _told(row)
+            for identity, row in known.items()
+            if identity not in present
+            and identity[0] not in away
+            and (not identity[0] or identity[0] in asked)
+            and not away.intersection(json.loads(row[6]))
+        ]
+        growing, changed = [], []
+        for one in merged["usage"]:
+            earlier = before.get((one["host"], one["network"], one["range_set"]))
+            place = {key: one[key] for key in ("host", "network", "range_set")}
+            if earlier is None:
+                continue
+            if earlier.ranges != one["ranges"]:
+                changed.append(dict(place, before=earlier.ranges, ranges=one["ranges"]))
+            elif one["reserved"] > earlier.reserved:
+                numbers = {key: one[key] for key in ("reserved", "usable", "per_day", "full_in_s")}
+                growing.append(dict(place, before=earlier.reserved, **numbers))
+        new = [_told(row) for identity, row in present.items() if identity not in known] if count else []
+        return {
+            "previous_at": previous,
+            "audits": count + 1,
+            "new": new,
+            "gone": gone,
+            "growing": growing,
+            "ranges_changed": changed,
+        }
+
+    def append(self, merged: t.Mapping[str, t.Any], keep: int = KEEP) -> None:
+        """Write a merged audit down, and forget all but the last *keep* ones."""
+        away = {one["host"] for one in merged["hosts"] if not one["reported"]}
+        asked = {one["host"] for one in merged["hosts"]}
+        present = _identities(merged)
+        try:
+            taken = (merged["taken_at"], int(merged["complete"]))
+            audit = self._db.execute("INSERT INTO audits (taken_at, complete) VALUES (?, ?)", taken).lastrowid
+            self._db.executemany(
+                "INSERT INTO pools VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    (audit, one["host"], one["network"], one["range_set"], json.dumps(one["ranges"]))
+                    + tuple(None if one[key] is None else str(one[key]) for key in ("usable", "reserved", "leaked"))
+                    for one in merged["usage"]
+                ),
+            )
+            kept = []
+            for row in self._db.execute("SELECT * FROM findings").fetchall():
+                if row[0] in away or (not row[0] and away.intersection(json.loads(row[6]))):
+                    kept.append(row)
+            rows = {row[:4]: row for row in kept if not row[0] or row[0] in asked}
+            rows.update(present)
+            self._db.execute("DELETE FROM findings")
+            self._db.executemany("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?)", rows.values())
+            self._db.execute("DELETE FROM audits WHERE id <= ?", ((audit or 0) - keep,))
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._fault(error) from None
+
+
+def _quoted(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _identities(merged: t.Mapping[str, t.Any]) -> dict[_Identity, tuple[str, ...]]:
+    """Return the findings of an audit as rows of the table, each once."""
+    rows: dict[_Identity, tuple[str, ...]] = {}
+    for one in merged["findings"]:
+        identity = ("", one["code"], one["where"], one["subject"])
+        rows.setdefault(identity, (*identity, one["severity"], one["text"], json.dumps(one["hosts"])))
+    for one in merged["node_findings"]:
+        identity = (one["host"], one["code"], one["where"], "")
+        rows.setdefault(identity, (*identity, one["severity"], one["text"], "[]"))
+    return rows
+
+
+def _told(row: t.Sequence[str]) -> Json:
+    host, code, where, _subject, severity, text, _hosts = row
+    return {"code": code, "severity": severity, "host": host or None, "where": where, "text": text}

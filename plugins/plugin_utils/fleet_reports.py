@@ -1,0 +1,133 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The reports of nodes as they come to the controller. Nothing in them is believed before it has been looked at."""
+
+from __future__ import annotations
+
+import re
+import socket
+import typing as t
+
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, finding
+from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import REPORT_VERSION
+
+Json = dict[str, t.Any]
+
+_TEXT = r"[^\t\n]*"
+_ROW = rf"[0-9a-fA-F:.]+\t{_TEXT}\t{_TEXT}\t[0-9]{{0,9}}\t[0-9]{{1,15}}\t[01]?(?:\t{_TEXT}\t{_TEXT})?"
+_ROWS = re.compile(rf"(?:{_ROW}(?:\n{_ROW})*)?")
+_MAPPED = bytes(10) + b"\xff\xff"
+
+
+def fault_of(report: t.Any) -> str | None:
+    """Say why *report* is none that can be merged, None if it can."""
+    if not isinstance(report, t.Mapping):
+        return "it reported nothing"
+    if report.get("unreachable"):
+        return "it is unreachable"
+    if report.get("failed"):
+        return str(report.get("msg") or "its report failed")
+    if not isinstance(report.get("networks"), list):
+        # the play may have been told to carry on after a failure
+        return str(report.get("msg") or "what it reported is no report of host_local_info, or of node_info with audit")
+    version = report.get("report_version")
+    if version != REPORT_VERSION:
+        return f"its report has version {version}, this collection reads version {REPORT_VERSION}"
+    return _damage(report)
+
+
+def _damage(report: t.Mapping[str, t.Any]) -> str | None:
+    try:
+        for network in report["networks"]:
+            _check_network(network)
+        for one in report.get("findings", ()):
+            _require(one["severity"] in SEVERITIES, "severity")
+            _require(all(isinstance(one[key], str) for key in ("code", "where", "text")), "findings")
+            _require(all(isinstance(one.get(key, ""), str) for key in ("hint", "go")), "findings")
+        for one in (report.get("conf") or {}).get("files", ()):
+            _require(all(isinstance(kind, str) for kind in one["plugins"]), "plugins")
+            _require(_is_flat(one.get("settings", {})), "settings")
+        for one in ((report.get("conf") or {}).get("effective") or {}).values():
+            _require(isinstance(one["known"], bool) and isinstance(one["network"], (str, type(None))), "effective")
+        for one in (report.get("binaries") or {}).get("plugins", ()):
+            _require(isinstance(one["name"], str), "plugins")
+            _require(all(isinstance(one.get(key), (str, type(None))) for key in ("version", "sha256")), "plugins")
+    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+        return f"its report is damaged ({type(error).__name__}: {error})"
+    return None
+
+
+def _is_flat(values: t.Any) -> bool:
+    return all(isinstance(key, str) and isinstance(value, str) for key, value in values.items())
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"{what} is not what it ought to be")
+
+
+def _check_network(network: t.Mapping[str, t.Any]) -> None:
+    _require(isinstance(network["name"], str), "name")
+    _require(network["scope"] in (None, "node", "shared"), "scope")
+    for one in network["range_sets"]:
+        for text in one["ranges"]:
+            span_of(text)
+        for text in one.get("gateways", ()):
+            key_of(text)
+        for key in ("usable", "reserved", "static", "free"):
+            _require(isinstance(one[key], int) and one[key] >= 0, key)
+        _require(one["leaked"] is None or isinstance(one["leaked"], int), "leaked")
+    rows = network.get("rows")
+    if rows is not None:
+        _require(_ROWS.fullmatch(rows) is not None, "rows")
+        return
+    for one in network["reservations"]:
+        _require(all(isinstance(one[key], str) for key in ("address", "container_id", "ifname")), "reservations")
+
+
+def key_of(address: str) -> bytes:
+    """Return an address as bytes, equal for all spellings of it. Raises OSError or ValueError if it is none."""
+    try:
+        return socket.inet_pton(socket.AF_INET, address)
+    except OSError:
+        packed = socket.inet_pton(socket.AF_INET6, address)
+        return packed[12:] if packed[:12] == _MAPPED else packed
+
+
+def text_of(key: bytes) -> str:
+    """Return the canonical text of what `key_of` returned."""
+    return str(parse_address(socket.inet_ntop(socket.AF_INET if len(key) == 4 else socket.AF_INET6, key)))
+
+
+def order(key: bytes) -> tuple[int, bytes]:
+    """Sort key for what `key_of` returns: IPv4 before IPv6, each as numbers."""
+    return len(key), key
+
+
+def span_of(text: str) -> tuple[bytes, bytes]:
+    """Return first and last address of a range as `key_of` does. Raises OSError or ValueError if it is none."""
+    start, _dash, end = text.partition("-")
+    first, last = key_of(start), key_of(end)
+    _require(len(first) == len(last) and first <= last, f"the range {text}")
+    return first, last
+
+
+def keys_of(network: t.Mapping[str, t.Any]) -> list[bytes]:
+    """Return the addresses of all reservations of a network. Raises OSError if one is no address."""
+    rows = network.get("rows")
+    if rows is not None:
+        return [key_of(line.partition("\t")[0]) for line in rows.split("\n")] if rows else []
+    return [key_of(one["address"]) for one in network["reservations"]]
+
+
+def told(kind: str, where: str, about: t.Iterable[str], subject: str, **params: t.Any) -> Json:
+    """Return a finding of the fleet.
+
+    :param about: the hosts that it is about
+    :param subject: what tells it from others with the same code and place, whatever its numbers are
+    :param params: what the text names; ``network`` is the network that it is about
+    """
+    return dict(finding(kind, where, **params), hosts=list(about), network=params.get("network"), subject=subject)
