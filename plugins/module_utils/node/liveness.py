@@ -11,6 +11,9 @@ anything on the node.
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import time
 
 from ..cni.paths import RESULTS_DIRS
@@ -36,6 +39,7 @@ CONTAINERD = (
 STORAGE_ROOT = "/var/lib/containers/storage"
 CRIO_ADDRESS = "/run/crio/crio.sock"
 COMMAND_TIMEOUT = 20.0
+_LARGEST_FILE = 64 << 20
 
 
 class Source:
@@ -253,6 +257,25 @@ def gather(options: Mapping[str, Any], earlier: Evidence | None = None) -> Evide
     if earlier is not None:
         started = earlier.started
     return Evidence(sources, started, boot_time())
+
+
+def content_of(path: str) -> bytes:
+    """Return the content of a regular file that a runtime wrote.
+
+    :raises OSError: it cannot be read; also for a FIFO, which would hold us up, and for a file so large that
+        no runtime wrote it
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        if found.st_size > _LARGEST_FILE:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+        with open(fd, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(fd)
 
 
 def boot_time(path: str = "/proc/stat") -> float:

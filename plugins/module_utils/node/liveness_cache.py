@@ -10,10 +10,11 @@ it names is still there.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 
-from .liveness import Source
+from .liveness import Source, content_of
 from .liveness_netns import is_namespace
 
 TYPE_CHECKING = False
@@ -45,9 +46,11 @@ def read(folder: str) -> Source:
     for name in names:
         try:
             entry = read_entry(os.path.join(folder, name))
-        except (FileNotFoundError, IsADirectoryError):
+        except FileNotFoundError:
             continue
         except OSError as error:
+            if error.errno == errno.EINVAL:  # not a regular file
+                continue
             source.failed = f"{folder}/{name} cannot be read ({(error.strerror or str(error)).lower()})"
             return source
         if entry is not None:
@@ -59,11 +62,10 @@ def read(folder: str) -> Source:
 
 def read_entry(path: str) -> CacheEntry | None:
     """Return an entry, None if the file is not one. Names are not taken apart: all of their parts may hold dashes."""
-    with open(path, "rb") as stream:
-        try:
-            tree = json.loads(stream.read())
-        except ValueError:
-            return None
+    try:
+        tree = json.loads(content_of(path))
+    except (ValueError, RecursionError):
+        return None
     if not isinstance(tree, dict):
         return None
     keys = [tree.get(key) for key in ("networkName", "containerId", "ifName")]

@@ -17,7 +17,7 @@ import stat
 
 from ..host_local.idforms import SANDBOX_ID, id_form
 from . import liveness_cri
-from .liveness import Source
+from .liveness import Source, content_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ def _storage(root: str, crio_address: str, wanted: list[str]) -> list[Source]:
             folder = os.path.join(root, name)
             for entry in _containers(folder):
                 metadata = json.loads(entry.get("metadata") or "{}")
+                if not isinstance(entry["id"], str) or not isinstance(metadata, dict):
+                    raise ValueError(f"{entry['id']!r} is no container")
                 if "pod-id" not in metadata and "pod-name" not in metadata:
                     uses_podman = True
                     podman.add(entry["id"])
@@ -159,7 +161,7 @@ def _storage(root: str, crio_address: str, wanted: list[str]) -> list[Source]:
     except OSError as error:
         uses_crio = uses_podman = True
         crio.failed = podman.failed = _reason(error)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         uses_crio = uses_podman = True
         crio.failed = podman.failed = f"a containers.json in {root} cannot be understood ({error})"
     found = [(crio, uses_crio), (podman, uses_podman)]
@@ -171,8 +173,7 @@ def _containers(folder: str) -> list[dict[str, Any]]:
     # a container of which the storage was not told to keep anything stands in the second file
     for name in ("containers.json", "volatile-containers.json"):
         try:
-            with open(os.path.join(folder, name), "rb") as stream:
-                found += json.loads(stream.read() or b"[]")
+            found += json.loads(content_of(os.path.join(folder, name)) or b"[]")
         except FileNotFoundError:
             continue
     return found

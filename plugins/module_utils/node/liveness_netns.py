@@ -51,12 +51,13 @@ def is_namespace(path: str) -> bool:
     A name in /run/netns may be a plain file that a crash left.
     """
     try:
-        found, own = os.stat(path), os.stat("/proc/1/ns/net")
-    except OSError:
+        found = os.stat(path)
         try:
-            found, own = os.stat(path), os.stat("/proc/self/ns/net")
+            own = os.stat("/proc/1/ns/net")
         except OSError:
-            return False
+            own = os.stat("/proc/self/ns/net")
+    except (OSError, ValueError):  # a path with a NUL byte is a ValueError
+        return False
     return found.st_dev == own.st_dev and found.st_ino != own.st_ino
 
 

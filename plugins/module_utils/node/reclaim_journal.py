@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 VERSION = 1
 FOLDER = "reclaimed"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_NEEDED_OF_CACHE = {"path": str, "content": str, "mode": int}
+_MOST_NS = 1 << 62
 _NEEDED = {"name": str, "content": str, "mode": int, "mtime_ns": int, "container_id": str, "ifname": str}
 
 
@@ -104,12 +106,19 @@ def _real(one: dict[str, Any]) -> str:
 
 
 def _decode(one: dict[str, Any]) -> None:
+    for entries, needed in ((one["entries"], _NEEDED), (one["cache"], _NEEDED_OF_CACHE)):
+        for entry in entries:
+            for key, kind in needed.items():
+                if not isinstance(entry[key], kind):
+                    raise ValueError(f"{key} of an entry is {entry[key]!r}")
     for entry in one["entries"]:
-        for key, kind in _NEEDED.items():
-            if not isinstance(entry[key], kind):
-                raise ValueError(f"{key} of an entry is {entry[key]!r}")
         if "/" in entry["name"] or "\0" in entry["name"]:
             raise ValueError(f"{entry['name']!r} is no name of a file")
+        if abs(entry["mtime_ns"]) > _MOST_NS:
+            raise ValueError(f"mtime_ns of an entry is {entry['mtime_ns']}")
+    for entry in one["cache"]:
+        if not os.path.isabs(entry["path"]) or "\0" in entry["path"]:
+            raise ValueError(f"{entry['path']!r} is no path of a file")
     for entry in [*one["entries"], *one["cache"]]:
         try:
             entry["content"] = base64.b64decode(entry["content"], validate=True)

@@ -69,14 +69,16 @@ def restore(options: Mapping[str, Any], check_mode: bool) -> Restored:
     try:
         with Store(data_dir, network, create=False) as store, store.lock(lock_timeout):
             plan = _plan(entries, store.snapshot())
+        cache = _missing_cache(freed["cache"], plan)
         if plan.add and check_mode:
             files.check_writable(path)
-        elif plan.add:
+        elif (plan.add or cache) and not check_mode:
             with Store(data_dir, network) as store, store.lock(lock_timeout):
                 plan = _plan(entries, store.snapshot())
                 _write(store, plan.add)
+                cache = _missing_cache(freed["cache"], plan)
                 warnings = store.warnings
-                warnings += _write_cache(freed["cache"], plan)
+                warnings += _write_cache(cache)
     except (StoreError, LockTimeout) as error:
         raise NodenetError(f"Cannot restore run {run_id} in {path}: {error}", where=path) from None
     warnings += [
@@ -86,7 +88,7 @@ def restore(options: Mapping[str, Any], check_mode: bool) -> Restored:
     added = [_row(one, plan.now) for one in plan.add]
     back = sorted(plan.add + plan.held, key=lambda one: (_address(one), one["name"]))
     result = {
-        "changed": bool(plan.add),
+        "changed": bool(plan.add or cache),
         "network": network,
         "data_dir": data_dir,
         "reservations": [_row(one, plan.now) for one in back],
@@ -122,6 +124,8 @@ def _plan(entries: Sequence[Mapping[str, Any]], snapshot: Snapshot) -> _Plan:
             plan.held.append(entry)
             continue
         other = own or by_address.get((_address(entry), holder))
+        if other is None and not holder:
+            other = snapshot.present_holder(_address(entry))
         held_by = "" if other is None else label(other.container_id)
         if other is None and name in snapshot.names:
             held_by = "something that is no readable address file"
@@ -160,18 +164,27 @@ def _write(store: Store, entries: Sequence[Mapping[str, Any]]) -> None:
         raise
 
 
-def _write_cache(entries: Sequence[Mapping[str, Any]], plan: _Plan) -> list[str]:
-    """Put back result-cache files where there are none now; a failure is told, the reservations count."""
+def _missing_cache(entries: Sequence[Mapping[str, Any]], plan: _Plan) -> list[Mapping[str, Any]]:
+    """Return the entries of result caches that are to come back with what is held, or was put back by a run that ended
+    before it came to them."""
+    marks = [f"-{one['container_id']}-" for one in plan.add + plan.held if one["container_id"]]
+    return [
+        entry
+        for entry in entries
+        if os.path.isdir(os.path.dirname(entry["path"]))
+        and not os.path.lexists(entry["path"])
+        and any(one in os.path.basename(entry["path"]) for one in marks)
+    ]
+
+
+def _write_cache(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Put back files of result caches; a failure is told, the reservations count."""
     warnings = []
-    ids = {one["container_id"] for one in plan.add}
     for entry in entries:
-        path = entry["path"]
-        if not os.path.isabs(path) or os.path.lexists(path) or not any(one in path for one in ids):
-            continue
         try:
-            files.replace_file(path, entry["content"], entry["mode"] & 0o777)
+            files.replace_file(entry["path"], entry["content"], entry["mode"] & 0o777)
         except OSError as error:
-            warnings.append(f"cannot restore {path}: {(error.strerror or str(error)).lower()}")
+            warnings.append(f"cannot restore {entry['path']}: {(error.strerror or str(error)).lower()}")
     return warnings
 
 

@@ -1,0 +1,166 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Freeing leaked addresses on nodes that are odd, damaged or busy, and runs that end half way."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+
+import pytest
+from reclaim_node import Node, addresses, sandbox
+
+A, B, C, D = (sandbox(number) for number in range(4))
+
+
+@pytest.fixture
+def node(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    made = Node(tmp_path)
+    made.network()
+    made.containerd(A)
+    made.hold("192.0.2.2", A)
+    made.hold("192.0.2.3", B)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextlib.contextmanager
+def in_time(seconds=10):
+    """End what hangs in the block; the lock may be held there, and pods wait for it."""
+
+    def end(_number, _frame):
+        raise AssertionError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# --- evidence
+
+
+@pytest.mark.parametrize("kind", ["fifo", "nested", "nul", "long"])
+def test_what_is_no_entry_of_a_cache_neither_stops_nor_holds_up_a_run(node, kind):
+    path = node.cache(B)
+    if kind == "fifo":
+        path.unlink()
+        os.mkfifo(str(path))
+    elif kind == "nested":
+        path.write_text("[" * 200000)
+    elif kind == "nul":
+        path.write_text(path.read_text().replace('"netns": ""', '"netns": "/run/\\u0000x"'))
+    else:
+        path.write_text(json.dumps(dict(json.loads(path.read_text()), netns="/" + "x" * 5000)))
+    with in_time():
+        assert addresses(node.gc()["removed"]) == ["192.0.2.3"]
+
+
+def test_a_cache_entry_too_large_to_be_one_frees_nothing(node):
+    """It cannot be told whether its owner is alive."""
+    path = node.cache(B)
+    with open(str(path), "ab") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(Exception, match="file too large"):
+        node.gc()
+    assert node.held() == ["192.0.2.2", "192.0.2.3"]
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 200000, '[{"id": 5, "metadata": "{}"}]', "[null]", '[{"id": "a", "metadata": "[[[["}]']
+)
+def test_a_storage_that_makes_no_sense_frees_nothing(node, content):
+    folder = node.storage / "overlay-containers"
+    folder.mkdir(parents=True)
+    (folder / "containers.json").write_text(content)
+    with pytest.raises(Exception, match="Cannot tell who is alive on this node: .*cannot be understood"):
+        node.gc()
+    assert node.held() == ["192.0.2.2", "192.0.2.3"]
+
+
+def test_a_storage_file_that_nobody_writes_does_not_hold_up_a_run(node):
+    folder = node.storage / "overlay-containers"
+    folder.mkdir(parents=True)
+    os.mkfifo(str(folder / "containers.json"))
+    with in_time(), pytest.raises(Exception, match="Cannot tell who is alive on this node"):
+        node.gc()
+    assert node.held() == ["192.0.2.2", "192.0.2.3"]
+
+
+# --- runs that end half way, and the way back
+
+
+def test_restore_goes_on_where_a_killed_one_ended(node):
+    """The reservation is back, the entry of the result cache is not yet."""
+    cache = node.cache(B)
+    before = cache.read_bytes()
+    run_id = node.gc()["run_id"]
+    assert not cache.exists()
+    node.restore(run_id)
+    cache.unlink()
+    result = node.restore(run_id)
+    assert cache.read_bytes() == before
+    assert result["changed"]
+    assert not node.restore(run_id)["changed"]
+
+
+def test_restore_of_an_empty_file_brings_back_no_cache_entry_of_others(node):
+    cache = node.cache(B)
+    node.hold("192.0.2.4", b"")
+    run_id = node.gc()["run_id"]
+    node.hold("192.0.2.3", D)
+    assert addresses(node.restore(run_id)["added"]) == ["192.0.2.4"]
+    assert not cache.exists()
+
+
+def test_restore_leaves_an_address_that_a_holder_file_takes(node):
+    run_id = node.gc()["run_id"]
+    node.hold("192.0.2.3.holder", D)
+    result = node.restore(run_id)
+    assert result["conflicts"] == [{"address": "192.0.2.3", "wanted_by": B, "held_by": D}]
+    assert node.held() == ["192.0.2.2", "192.0.2.3.holder"]
+
+
+def test_restore_over_an_empty_file_is_a_conflict(node):
+    run_id = node.gc()["run_id"]
+    node.hold("192.0.2.3", b"")
+    result = node.restore(run_id)
+    assert [one["address"] for one in result["conflicts"]] == ["192.0.2.3"]
+
+
+@pytest.mark.parametrize(
+    ("where", "change"),
+    [
+        ("entries", {"mtime_ns": 1 << 80}),
+        ("entries", {"mode": "0600"}),
+        ("entries", {"name": "192.0.2.3/../x"}),
+        ("entries", {"name": "192.0.2.300"}),
+        ("entries", {"content": 5}),
+        ("cache", {"path": None}),
+        ("cache", {"path": "x\0"}),
+        ("cache", {"mode": None}),
+    ],
+)
+def test_restore_from_a_damaged_journal_changes_nothing(node, where, change):
+    from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+
+    node.cache(B)
+    freed = node.gc()
+    with open(freed["journal"], encoding="utf-8") as stream:
+        document = json.load(stream)
+    document["networks"][0][where][0].update(change)
+    with open(freed["journal"], "w", encoding="utf-8") as stream:
+        json.dump(document, stream)
+    with pytest.raises(NodenetError, match="Cannot restore"):
+        node.restore(freed["run_id"])
+    assert node.held() == ["192.0.2.2"]
