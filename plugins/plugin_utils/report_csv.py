@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import typing as t
 
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, Json, percent, visible
@@ -35,26 +34,32 @@ def cell(value: t.Any) -> str:
     return "'" + text if text.lstrip(" '\"").startswith(_FORMULA) else text
 
 
-def _table(columns: t.Sequence[str], rows: t.Iterable[Json]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([cell(row[column]) for column in columns] for row in rows)
-    return stream.getvalue()
+class _Lines:
+    """Hands a line back instead of writing it: the table of a large fleet need not be in memory at once."""
+
+    def write(self, line: str) -> str:
+        return line
 
 
-def findings_csv(audit: Audit) -> str:
-    """Return the findings of the fleet and of all nodes, the gravest first."""
+def _table(columns: t.Sequence[str], rows: t.Iterable[Json]) -> t.Iterator[str]:
+    writer: t.Any = csv.writer(_Lines(), lineterminator="\n")
+    yield writer.writerow(columns)
+    for row in rows:
+        yield writer.writerow([cell(row[column]) for column in columns])
+
+
+def findings_csv(audit: Audit) -> t.Iterator[str]:
+    """Return the lines with the findings of the fleet and of all nodes, the gravest first."""
     return _table(FINDINGS, (dict(one, hosts=" ".join(one["hosts"])) for one in audit.findings()))
 
 
-def pools_csv(audit: Audit) -> str:
+def pools_csv(audit: Audit) -> t.Iterator[str]:
     """Return one line for each range set of each host."""
     rows = (row for network in audit.networks() for row in network.pools())
     return _table(POOLS, (dict(one, ranges=" ".join(one["ranges"]), use_percent=percent(one)) for one in rows))
 
 
-def addresses_csv(audit: Audit) -> str:
+def addresses_csv(audit: Audit) -> t.Iterator[str]:
     """Return one line for each reservation of each host."""
     return _table(ADDRESSES, _addresses(audit))
 

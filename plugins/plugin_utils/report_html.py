@@ -32,11 +32,8 @@ CHANGES = 50
 _POWERS = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 
 
-def html(audit: Audit, version: str = "") -> str:
-    """Return the page.
-
-    :param version: of the collection, for the foot of the page
-    """
+def html(audit: Audit) -> str:
+    """Return the page."""
     style, script = _part("page.css"), _part("page.js")
     document = audit.document
     summary = document["summary"]
@@ -56,7 +53,6 @@ def html(audit: Audit, version: str = "") -> str:
         data=Markup(_json(page_data(audit, findings))),
         title=f"CNI address audit, {_moment(document['taken_at'])[:10]}: {_verdict(summary)['text']}",
         taken=_moment(document["taken_at"]),
-        version=visible(version),
         summary=summary,
         verdict=_verdict(summary),
         missing=[_shown(one) for one in audit.hosts if not one["reported"]],

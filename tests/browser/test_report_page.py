@@ -43,7 +43,7 @@ def urls(tmp_path_factory):
     made = {}
     for name in ("small", "hostile", "large"):
         document = getattr(audits, name)()
-        (folder / f"{name}.html").write_text(html(Audit(document), "0.1.0"), encoding="utf-8")
+        (folder / f"{name}.html").write_text(html(Audit(document)), encoding="utf-8")
         made[name] = (folder / f"{name}.html").as_uri()
     (folder / "empty.html").write_text("<!DOCTYPE html><title>empty</title>", encoding="utf-8")
     made["empty"] = (folder / "empty.html").as_uri()

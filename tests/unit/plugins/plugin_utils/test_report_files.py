@@ -1,0 +1,102 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Report files on disk: whole or not at all, and when a file counts as changed."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.plugin_utils import report_files
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import KINDS, paths_in, write_files
+from ansible_collections.nodenet.cni.tests.unit import audits
+
+
+def listing(folder):
+    return sorted(one.name for one in folder.iterdir())
+
+
+class TestWriting:
+    def test_all_kinds(self, tmp_path):
+        assert write_files(audits.small(), paths_in(str(tmp_path), KINDS)) is True
+        assert listing(tmp_path) == ["addresses.csv", "findings.csv", "fleet.html", "fleet.prom", "pools.csv"]
+        assert {one.stat().st_mode & 0o777 for one in tmp_path.iterdir()} == {0o644}
+        assert (tmp_path / "fleet.html").read_text().startswith("<!DOCTYPE html>")
+        assert (tmp_path / "fleet.prom").read_text().startswith("# HELP ")
+        assert (tmp_path / "addresses.csv").read_bytes().count(b"\r") == 0
+
+    def test_nothing_to_write(self):
+        assert write_files({}, {}) is False
+
+    def test_a_second_time_is_no_change_but_has_the_new_time(self, tmp_path):
+        paths = paths_in(str(tmp_path), KINDS)
+        write_files(audits.small(), paths)
+        later = dict(audits.small(), taken_at=audits.AT + 90_000)
+        assert write_files(later, paths) is False
+        assert f"timestamp_seconds {audits.AT + 90_000}" in (tmp_path / "fleet.prom").read_text()
+        assert "2027-01-16T09:00:00Z" in (tmp_path / "fleet.html").read_text()
+
+    @pytest.mark.parametrize("kind", sorted(KINDS))
+    def test_another_state_is_a_change(self, tmp_path, kind):
+        paths = paths_in(str(tmp_path), [kind])
+        write_files(audits.small(), paths)
+        assert write_files(audits.document({"n1": ([], [])}), paths) is True
+
+    @pytest.mark.parametrize("kind", sorted(KINDS))
+    def test_check_mode_tells_and_writes_nothing(self, tmp_path, kind):
+        paths = paths_in(str(tmp_path), [kind])
+        assert write_files(audits.small(), paths, check_mode=True) is True
+        assert listing(tmp_path) == []
+        write_files(audits.small(), paths)
+        assert write_files(audits.small(), paths, check_mode=True) is False
+        assert write_files(audits.document({"n1": ([], [])}), paths, check_mode=True) is True
+
+    def test_a_file_that_is_no_text_is_replaced(self, tmp_path):
+        (tmp_path / "fleet.prom").write_bytes(b"\xff\xfe")
+        assert write_files(audits.small(), paths_in(str(tmp_path), ["prometheus"])) is True
+        assert (tmp_path / "fleet.prom").read_text().startswith("# HELP ")
+
+    def test_a_link_is_replaced_not_followed(self, tmp_path):
+        (tmp_path / "other").write_text("mine")
+        (tmp_path / "fleet.prom").symlink_to("other")
+        write_files(audits.small(), paths_in(str(tmp_path), ["prometheus"]))
+        assert (tmp_path / "other").read_text() == "mine"
+        assert not (tmp_path / "fleet.prom").is_symlink()
+
+
+class TestFaults:
+    def test_no_directory(self, tmp_path):
+        path = str(tmp_path / "none" / "x.prom")
+        with pytest.raises(NodenetError, match=f"Cannot write the report to {path}: No such file or directory"):
+            write_files(audits.small(), {"prometheus": path})
+
+    def test_a_directory_in_the_way(self, tmp_path):
+        (tmp_path / "fleet.prom").mkdir()
+        with pytest.raises(NodenetError, match="Is a directory"):
+            write_files(audits.small(), paths_in(str(tmp_path), ["prometheus"]))
+        assert listing(tmp_path) == ["fleet.prom"]
+
+    def test_the_old_file_stays_until_the_new_one_is_whole(self, tmp_path, monkeypatch):
+        path = tmp_path / "addresses.csv"
+        path.write_text("old")
+        seen = []
+
+        def broken(_audit):
+            yield "first line\n"
+            seen.append((path.read_text(), [one for one in os.listdir(tmp_path) if one != path.name]))
+            raise RuntimeError
+
+        monkeypatch.setitem(report_files.KINDS, "addresses_csv", ("addresses.csv", broken))
+        with pytest.raises(RuntimeError):
+            write_files(audits.small(), paths_in(str(tmp_path), ["addresses_csv"]))
+        [(text, [temporary])] = seen
+        assert text == "old"
+        # what the textfile collector reads ends in .prom
+        assert temporary.startswith(".")
+        assert temporary.endswith(".tmp")
+        assert listing(tmp_path) == ["addresses.csv"]
+        assert path.read_text() == "old"
