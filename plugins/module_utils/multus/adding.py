@@ -45,7 +45,8 @@ def _add(session: Session) -> Document:
     delegates = _decide(session, client, pod, prefix)
     names = interface_names(delegates, call.ifname)
     try:
-        ifnames.check_names(delegates, names)
+        for fault in ifnames.name_faults(delegates, names):
+            raise fault
         ifnames.check_netns(call.netns, delegates, names)
     except ifnames.NameFault as fault:
         raise _not_added(session, delegates[fault.index], fault) from None

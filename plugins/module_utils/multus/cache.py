@@ -205,7 +205,7 @@ def _typed_list(values: dict[str, Any]) -> dict[str, Any]:
 def _read(path: str) -> bytes:
     fd = posix.open(path, _READ)
     try:
-        pieces = []
+        pieces: list[bytes] = []
         while True:
             piece = posix.read(fd, 1 << 16)
             if not piece:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Networks that lie in files: by their name in a directory, by path, with the plugins of a sub-directory (spec 5.5, 6)."""
+"""Networks that lie in files: by name in a directory, by path, with the plugins of a sub-directory (spec 5.5, 6)."""
 
 from __future__ import annotations
 

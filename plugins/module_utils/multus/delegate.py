@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One network to attach: its configuration, what is asked of it, and its place in the order (multus spec 2.1, 6.1, 7)."""
+"""One network to attach: its configuration, what is asked of it, its place in the order (multus spec 2.1, 6.1, 7)."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _without_cache(session: Session, must_succeed: bool) -> None:
     pod = _find_pod(session, client) if client is not None else None
     prefix = f"Multus: [{session.pod}]: "
     delegates: list[Delegate] = []
-    if pod is not None:
+    if client is not None and pod is not None:
         from . import deciding
 
         delegates = deciding.default_networks(session, client, pod, prefix)

@@ -69,7 +69,12 @@ def _look_up(pod: dict[str, Any], client: Any) -> Map:
     if paths.exists(SOCKET):
         from . import podresources
 
-        found = podresources.devices(SOCKET, metadata["namespace"], metadata["name"])
+        try:
+            found = podresources.devices(SOCKET, metadata["namespace"], metadata["name"])
+        except podresources.Unavailable:
+            if not paths.exists(CHECKPOINT):
+                raise
+            found = from_checkpoint(CHECKPOINT, metadata.get("uid") or "")
     else:
         found = from_checkpoint(CHECKPOINT, metadata.get("uid") or "")
     try:
@@ -187,5 +192,5 @@ class _Slices:
                 if device.get("name") == result.get("device"):
                     attributes = device.get("attributes") or {}
                     values = [(attributes.get(key) or {}).get("string") for key in (_DEVICE_ID, _RESOURCE_NAME)]
-                    return (values[0], values[1]) if all(values) else None
+                    return (str(values[0]), str(values[1])) if all(values) else None
         return None

@@ -27,17 +27,20 @@ class NameFault(CniError):
         self.index = index
 
 
-def check_names(delegates: Sequence[Delegate], names: Sequence[str]) -> None:
-    """Refuse a name that is none, or that two delegates want. Raises NameFault. Asks nothing of the system."""
+def name_faults(delegates: Sequence[Delegate], names: Sequence[str]) -> list[NameFault]:
+    """Return a fault for each name that is none, or that an earlier delegate wants. Asks nothing of the system."""
+    found = []
     seen: dict[str, int] = {}
     for index, (delegate, name) in enumerate(zip(delegates, names)):
         fault = interface_fault(name)
         if fault is not None:
-            raise NameFault(index, *fault)
-        if name in seen:
+            found.append(NameFault(index, *fault))
+        elif name in seen:
             first = delegates[seen[name]].name
-            raise NameFault(index, _cannot_set(delegate, name) + f"interface name {name} is also that of {first}")
-        seen[name] = index
+            text = f"interface name {name} is used twice, {first} has it too"
+            found.append(NameFault(index, _cannot_set(delegate, name) + text))
+        seen.setdefault(name, index)
+    return found
 
 
 def check_netns(path: str, delegates: Sequence[Delegate], names: Sequence[str]) -> None:

@@ -13,6 +13,8 @@ from ..cni.errors import CniError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable
+
     from .request import Request
 
 _KEYS = ("K8S_POD_NAMESPACE", "K8S_POD_NAME", "K8S_POD_INFRA_CONTAINER_ID", "K8S_POD_UID")
@@ -45,7 +47,7 @@ class PodArgs:
 
 def parse(text: str) -> PodArgs:
     """Return what CNI_ARGS say. Raises CniError (code 999)."""
-    readers = {key: str for key in _KEYS}
+    readers: dict[str, Callable[[str], str]] = {key: str for key in _KEYS}
     readers["IP"] = _address
     try:
         values = args.parse(text, readers)

@@ -17,10 +17,12 @@ from .request import Request, is_ipv4
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, TypeVar
 
     from .config import Config
     from .delegate import Delegate
+
+    T = TypeVar("T")
 
 RESOURCE_NAME = "k8s.v1.cni.cncf.io/resourceName"
 
@@ -71,34 +73,28 @@ class Resolver:
         delegates = self.attempt(self.cluster_network)
         if self.namespace not in self.config.system_namespaces:
             for name in self.config.default_networks:
-                delegates += self.attempt(lambda name=name: [self._named(name)])
+                delegates += self.attempt(self._named_only, name)
         return delegates
 
     def pod_networks(self, delegates: list[Delegate]) -> None:
         """Replace the first of *delegates*, and add to them, as the pod's annotations say. Raises CniError (999)."""
-        self.attempt(lambda: self._default_network(delegates))
+        self.attempt(self._default_network, delegates)
         text = self.annotations.get(selection.NETWORKS)
         if not text:
             return
         for request in self.read(text):
-            delegates += self.attempt(lambda request=request: [self._requested(request)])
+            delegates += self.attempt(self._requested, request)
         if any(one.request.gateways is not None for one in delegates):
-            self.attempt(lambda: _mark(delegates))
+            self.attempt(_mark, delegates)
 
     def read(self, text: str) -> list[Request]:
         """Return what an annotation asks for. Raises CniError (code 999) unless faults are collected."""
-        requests: list[Request] = []
+        return self.attempt(selection.parse_networks, text, self.namespace)
 
-        def parse() -> None:
-            requests.extend(selection.parse_networks(text, self.namespace))
-
-        self.attempt(parse)
-        return requests
-
-    def attempt(self, decide: Callable[[], list[Delegate] | None]) -> list[Delegate]:
+    def attempt(self, decide: Callable[..., list[T]], *arguments: Any) -> list[T]:
         """Return what *decide* returns; nothing if it fails and faults are collected."""
         try:
-            return decide() or []
+            return decide(*arguments)
         except NodenetError as error:
             if self.faults is None:
                 raise
@@ -131,9 +127,12 @@ class Resolver:
         except CniError:
             raise CniError(INTERNAL, f"getNetDelegate: cannot find network: {name}") from None
 
-    def _default_network(self, delegates: list[Delegate]) -> None:
+    def _named_only(self, name: str) -> list[Delegate]:
+        return [self._named(name)]
+
+    def _default_network(self, delegates: list[Delegate]) -> list[Delegate]:
         if selection.DEFAULT_NETWORK not in self.annotations:
-            return
+            return []
         prefix = (
             "TryLoadPodDelegates: error in loading K8s cluster default network from pod annotation: "
             "tryLoadK8sPodDefaultNetwork: "
@@ -155,12 +154,13 @@ class Resolver:
             raise CniError(INTERNAL, f"{prefix}failed getting the delegate: {error}") from None
         delegate.is_master = True
         delegates[:1] = [delegate]
+        return [delegate]
 
-    def _requested(self, request: Request) -> Delegate:
+    def _requested(self, request: Request) -> list[Delegate]:
         prefix = "TryLoadPodDelegates: error in getting k8s network for pod: GetNetworkDelegates: "
         self._check_isolation(request, prefix)
         try:
-            return self._object(request)
+            return [self._object(request)]
         except NodenetError as error:
             raise CniError(INTERNAL, f"{prefix}failed getting the delegate: {error}") from None
 
@@ -239,7 +239,7 @@ def _merge_args(plugin: dict[str, Any], given: dict[str, Any]) -> None:
     cni.update(given)
 
 
-def _mark(delegates: list[Delegate]) -> None:
+def _mark(delegates: list[Delegate]) -> list[Delegate]:
     """Mark whose default routes are to go since another network asks for them (multus spec 7.1)."""
     families = [is_ipv4(one) for delegate in delegates for one in delegate.request.gateways or []]
     if families.count(True) > 1 or families.count(False) > 1:
@@ -248,3 +248,4 @@ def _mark(delegates: list[Delegate]) -> None:
         own = [is_ipv4(one) for one in delegate.request.gateways or []]
         delegate.filter_ipv4 = True not in own
         delegate.filter_ipv6 = False not in own
+    return delegates
