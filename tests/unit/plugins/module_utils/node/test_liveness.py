@@ -503,6 +503,7 @@ def test_a_process_of_this_machine():
 def namespaces():
     """A process with mounts of its own, a namespace with an address and a process, and a bound one without."""
     script = """
+    for one in /run/netns/*; do umount "$one" 2>/dev/null; done
     mount -t tmpfs tmpfs /run && mkdir -p /run/netns '/run/net ns' || exit 77
     ip netns add bound && ip -n bound link set lo up
     ip -n bound addr add 198.51.100.77/24 dev lo && ip -n bound addr add 2001:db8::77/64 dev lo || exit 77
