@@ -6,7 +6,7 @@ PYTHON ?= python3
 ARGS ?=
 RUN = $(PYTHON) tests/tools/run.py
 
-TARGETS = test check lint docs build soak bench venv unit conformance library units-newest mutants clients fleet sanity integration \
+TARGETS = test check lint docs build soak bench venv unit conformance library units-newest mutants clients browser fleet sanity integration \
 	molecule importer coverage system import-lines ruff format mypy yamllint ansible-lint changelog docs-lint
 
 .PHONY: help demo cni-bin clean $(TARGETS)
@@ -17,7 +17,7 @@ help:
 	@echo "make test         everything that CI runs"
 	@echo "make cni-bin DEST=DIR   make the executables host-local and multus in a directory, without Ansible"
 	@echo "make lint docs build bench soak clean"
-	@echo "make unit conformance library units-newest mutants clients fleet sanity integration molecule importer [ARGS=...]"
+	@echo "make unit conformance library units-newest mutants clients browser fleet sanity integration molecule importer [ARGS=...]"
 	@echo "make venv         print how to enter the environment of the tests"
 
 $(TARGETS):

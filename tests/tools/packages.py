@@ -26,6 +26,8 @@ CLIENTS = {
     "/usr/share/gocode/src/github.com/containernetworking/cni/libcni": "golang-github-appc-cni-dev",
     "/usr/lib/go-1.19/bin/go": "golang-1.19-go",
 }
+# what the tests of the audit's page use, any of them; the first is what is installed where there is none
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def missing(programs: list[str]) -> list[str]:
@@ -59,12 +61,17 @@ def install(names: list[str]) -> bool:
     return apt(*wanted) or (apt("update") and apt(*wanted))
 
 
+def browser() -> str | None:
+    """Make a browser available; None, or one sentence that says why there is none."""
+    return None if any(map(shutil.which, BROWSERS)) else ensure(BROWSERS[0])
+
+
 def ensure(*programs: str) -> str | None:
     """Make the programs available; None, or one sentence that says what is missing and why."""
     absent = missing(list(programs))
     if not absent:
         return None
-    names = sorted({{**DEBIAN, **CLIENTS}[name] for name in absent})
+    names = sorted({{**DEBIAN, **CLIENTS}.get(name, name) for name in absent})
     why = obstacle()
     if why is None:
         print("installing %s" % ", ".join(names), flush=True)

@@ -45,6 +45,7 @@ TARGETS = {
         "units-newest",
         "mutants",
         "clients",
+        "browser",
         "fleet",
         "coverage",
     ],

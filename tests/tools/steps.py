@@ -301,6 +301,14 @@ def fleet(arguments: list[str]) -> None:
     call(base(), *command, *(arguments or present("tests/fleet")), limit_s=1800)
 
 
+def browser(arguments: list[str]) -> None:
+    """The page of an audit in a Chromium without a window."""
+    problem = packages.browser()
+    if problem:
+        raise NotRun(problem)
+    pytest(base(), arguments or present("tests/browser"))
+
+
 def mutants(arguments: list[str]) -> None:
     pytest(base(), arguments or present("tests/mutants"))
 
@@ -412,6 +420,7 @@ SINGLE = {
     "conformance": ("conformance", conformance),
     "mutants": ("planted mutants", mutants),
     "clients": ("real clients", clients),
+    "browser": ("page of an audit in a browser", browser),
     "fleet": ("bootstrap over SSH, core 2.19", fleet),
     "molecule": ("molecule", molecule),
     "demo": ("demo", demo),
