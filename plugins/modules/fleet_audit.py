@@ -449,7 +449,7 @@ history:
       sample: []
     ranges_changed:
       description: Range sets with other ranges, with the keys C(host), C(network), C(range_set), C(before) and
-      C(ranges).
+        C(ranges).
       type: list
       elements: dict
       sample: []
