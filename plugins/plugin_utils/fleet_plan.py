@@ -133,6 +133,8 @@ def _check_address(name: str, key: bytes, wanted: list[Wanted], network: _Networ
         safe = {*hosts, *(host for host, owner in holders if owner in owners)}
         foreign = [host for host in network.spans if host not in safe and network.in_range(host, key)] if shared else []
         others = [one for one in holders if one[1] not in owners]
+        if others and all((one.host, one.owner) in holders for one in group):
+            continue  # the address is held twice, which is told as such
         if foreign and not others:
             yield _problem("foreign_range", name, address, group, foreign)
         elif others:
