@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
+import struct
 
 from ..host_local.idforms import SANDBOX_ID, id_form
 from . import liveness_cri
@@ -29,6 +31,7 @@ _TASKS = ("io.containerd.runtime.v2.task", "io.containerd.runtime.v1.linux")
 _METADATA = "io.containerd.metadata.v1.bolt"
 _CONNECT_TIMEOUT = 5.0
 _SAMPLE_ID = "0" * 64
+_CREDENTIALS = struct.Struct("3i")
 
 
 def read(options: Mapping[str, Any]) -> list[Source]:
@@ -59,12 +62,16 @@ def _places(pairs: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 def connect_fault(address: str) -> str:
-    """Return why nobody answers on a unix socket, the empty text if somebody does."""
+    """Return why nobody answers on a unix socket, or nobody who belongs to the processes that can be seen from here;
+    the empty text if all is well."""
     try:
-        liveness_cri.connect(address, _CONNECT_TIMEOUT).close()
-        return ""
+        with liveness_cri.connect(address, _CONNECT_TIMEOUT) as client:
+            server = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     except OSError as error:
         return f"{address} does not answer ({(error.strerror or str(error)).lower()})"
+    if _CREDENTIALS.unpack(server)[0] == 0:
+        return f"{address} is of another process namespace, whose containers cannot be seen from here"
+    return ""
 
 
 def _containerd(root: str, state: str, address: str) -> Source | None:

@@ -13,6 +13,7 @@ import errno
 import json
 import os
 import re
+import time
 
 from ..host_local.addresses import Address
 from .liveness import Source
@@ -105,13 +106,25 @@ def _note_process(source: Source, pid: int) -> bool:
 def _of_processes() -> dict[int, list[int]]:
     """Return inode -> processes for the network namespaces of processes."""
     found: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
+    names = os.listdir("/proc")
+    if "1" not in names:  # its option hidepid
+        raise PermissionError(errno.EACCES, "it does not show the processes of others", "/proc")
+    for name in names:
         if name.isdigit():
             try:
-                found.setdefault(os.stat(f"/proc/{name}/ns/net").st_ino, []).append(int(name))
+                found.setdefault(_namespace_of(name), []).append(int(name))
             except (FileNotFoundError, ProcessLookupError):
                 continue
     return found
+
+
+def _namespace_of(pid: str) -> int:
+    path = f"/proc/{pid}/ns/net"
+    try:
+        return os.stat(path).st_ino
+    except PermissionError:  # seen, once in some ten thousand looks, of a process that is just ending
+        time.sleep(0.02)
+        return os.stat(path).st_ino
 
 
 def _bound() -> dict[int, list[str]]:

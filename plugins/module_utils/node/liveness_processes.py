@@ -24,8 +24,8 @@ def read(proc: str = "/proc") -> Source:
     source = Source("processes", proc, authoritative=False)
     try:
         pids = [one for one in os.listdir(proc) if one.isdigit()]
-        if not pids:
-            source.failed = f"{proc} shows no process"
+        if "1" not in pids:
+            source.failed = f"{proc} does not show the processes of others"  # its option hidepid
         for pid in pids:
             try:
                 source.tails.update(_ID.findall(_text(f"{proc}/{pid}/cgroup")))

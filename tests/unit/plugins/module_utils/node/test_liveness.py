@@ -476,8 +476,8 @@ def test_shims_conmon_and_control_groups(tmp_path):
 
 
 def test_processes_that_cannot_be_seen_are_a_failure(tmp_path):
-    (tmp_path / "empty").mkdir()
-    assert "shows no process" in liveness_processes.read(str(tmp_path / "empty")).failed
+    process(tmp_path / "own", 7, ["sleep", "9"])
+    assert "does not show the processes of others" in liveness_processes.read(str(tmp_path / "own")).failed
     assert "cannot be read" in liveness_processes.read(str(tmp_path / "none")).failed
 
 
@@ -581,6 +581,34 @@ def test_a_namespace_that_another_mount_hides_is_a_failure(namespaces):
         "from module_utils.node import liveness_netns as n\ns = n.read(); print(json.dumps([s.failed]))",
     )
     assert found == ["/run/net ns/moved cannot be entered (another mount hides it)"]
+
+
+def test_a_procfs_that_hides_processes_is_a_failure(namespaces):
+    """Else whatever runs there would seem dead, and nobody would say that nothing was seen."""
+    if not os.path.exists("/usr/bin/setpriv"):
+        pytest.skip("not run: there is no setpriv")
+    plain = ["setpriv", "--regid=65534", "--clear-groups", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+    hiding = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh", *plain]
+    found = inside(
+        [*namespaces, *hiding],
+        "from module_utils.node import liveness_netns as n, liveness_processes as p\n"
+        "print(json.dumps([n.read().failed, p.read().failed]))",
+    )
+    assert found == [
+        "/proc cannot be read (it does not show the processes of others)",
+        "/proc does not show the processes of others",
+    ]
+
+
+def test_a_runtime_of_another_process_namespace_is_a_failure(namespaces, tmp_path, listen):
+    """It answers through a socket that is mounted here, as in a pod that looks after its node."""
+    path = tmp_path / "containerd.sock"
+    listen(path)
+    code = "from module_utils.node import liveness_dirs as d\nprint(json.dumps([d.connect_fault(%r)]))" % str(path)
+    assert inside(namespaces, code) == [
+        f"{path} is of another process namespace, whose containers cannot be seen from here"
+    ]
+    assert liveness_dirs.connect_fault(str(path)) == ""
 
 
 def test_addresses_of_a_network_directory(tmp_path):
