@@ -94,6 +94,34 @@ class TestCases:
         assert codes(merged) == ["FLEET002"]
         assert merged["findings"][0]["severity"] == "error"
 
+    def test_stale_podcidr(self):
+        given = case("audit-stale-podcidr")
+        cidrs = {host: [node["pod_cidr"]] for host, node in given["input"]["nodes"].items()}
+        merged = merge(from_case(given), Question(scopes=given["input"]["scope"], pod_cidrs=cidrs))
+        assert [one["host"] for one in merged["pod_cidrs"]] == given["check"]["drift"]
+        assert merged["pod_cidrs"][0]["networks"] == ["cbr0"]
+        assert "FLEET010" in codes(merged)
+        assert "10.42.5.0/24, but cbr0 hands out 10.42.1.1-10.42.1.254" in str(merged["findings"])
+
+    def test_static_plan(self):
+        """The hosts plan by owners of their own; n1 alone has told its range yet."""
+        given = case("audit-static-plan")
+        inputs = given["input"]
+        plan = {
+            host: [{"network": "lan", "reservations": [{"owner": f"vip-{host}", "addresses": found}]}]
+            for host, found in inputs["plan"].items()
+        }
+        start, end = inputs["dynamic"]["n1"]
+        ranges = [{"subnet": inputs["network"], "rangeStart": start, "rangeEnd": end, "gateway": inputs["gateway"]}]
+        reports = {"n1": lan(ranges=[ranges]), "n2": lan(), "n3": lan()}
+        merged = merge(reports, Question(plan=plan, scopes={"lan": inputs["scope"]}))
+        assert len(merged["findings"]) == len(merged["plan"]) == given["check"]["findings"]
+        assert [(one["problem"], one["address"], one["hosts"], one["other_hosts"]) for one in merged["plan"]] == [
+            ("gateway", "192.0.2.1", ["n2"], []),
+            ("foreign_range", "192.0.2.15", ["n3"], ["n1"]),
+            ("twice", "192.0.2.50", ["n1", "n2"], []),
+        ]
+
     def test_exhaustion(self):
         given = case("audit-exhaustion")
         reports = {}
