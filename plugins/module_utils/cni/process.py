@@ -22,15 +22,20 @@ if TYPE_CHECKING:
     Plugin = Callable[[Mapping[str, str], Callable[[], bytes]], Outcome]
 
 _CHUNK = 1 << 16
+_VERSION_OPTIONS = ("--version", "-version", "--v", "-v")
 
 
-def run_and_exit(plugin: Plugin) -> NoReturn:
+def run_and_exit(plugin: Plugin, about: str = "") -> NoReturn:
     """Serve the call that this process was started for.
+
+    :param about: what to print if the process was started with an option that asks for the version, "": it takes none
 
     Whatever goes wrong ends in one error document and exit status 1. A reader of the result who has gone is an error
     as well, and the call is taken back (H16); an interrupt ends the process as it ends every other.
     """
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    if about and sys.argv[1:] and sys.argv[1] in _VERSION_OPTIONS:
+        posix._exit(1 if _write(1, about) else 0)
     environ = {_text(key): _text(value) for key, value in posix.environ.items()}
     try:
         outcome = plugin(environ, _read_stdin)

@@ -53,8 +53,10 @@ import sys
 sys.path.insert(0, {path!r})
 from {package}.cni.process import run_and_exit
 from {package}.{module} import run
-run_and_exit(run)
+run_and_exit(run{about})
 """
+#: plugin -> what it says of its version (multus spec 1.1); the hash stands where the Go plugin names its tree
+_ABOUT = {"multus": "multus: version:nodenet.cni(%s), commit:unknown commit, date:unknown date\n"}
 _SHEBANG_LIMIT = 127  # what every Linux kernel in use reads of the first line
 _LONGEST_LAUNCHER = 8192  # it holds one path
 _HASH = re.compile(r"[0-9a-f]{32}")
@@ -133,7 +135,10 @@ def launcher(plugin: str, python: str, bin_dir: str, version: str) -> bytes:
 def starter(plugin: str, python: str, bin_dir: str, version: str) -> bytes:
     """Return the content of a starter."""
     path = os.path.join(bin_dir, STORE, version)
-    text = _STARTER.format(python=python, plugin=plugin, path=path, package=PACKAGE, module=PLUGINS[plugin])
+    about = f", {_ABOUT[plugin] % version!r}" if plugin in _ABOUT else ""
+    text = _STARTER.format(
+        python=python, plugin=plugin, path=path, package=PACKAGE, module=PLUGINS[plugin], about=about
+    )
     return text.encode("utf-8", "surrogateescape")
 
 

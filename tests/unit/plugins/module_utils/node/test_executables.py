@@ -208,3 +208,21 @@ def test_foreign_files_are_no_launchers(tmp_path, content):
     path.write_bytes(content)
     assert executables.launched_version(str(path)) is None
     assert executables.launched_version(str(tmp_path / "none")) is None
+
+
+@pytest.mark.parametrize("option", ["--version", "-v"])
+def test_multus_tells_its_version(bin_dir, option):
+    """Vector version-and-frame#12: the plugin is named, and the tree it was made of."""
+    path = executables.build(ROOT, str(bin_dir), ["multus"], PYTHON)[0]
+    told = subprocess.run([path, option], env={}, stdout=subprocess.PIPE, check=True).stdout.decode()
+    version_hash = executables.launched_version(path)
+    assert told == "multus: version:nodenet.cni(%s), commit:unknown commit, date:unknown date\n" % version_hash
+
+
+def test_other_options_are_none(bin_dir):
+    """The Go host-local has no options, and neither has ours."""
+    for path in executables.build(ROOT, str(bin_dir), ["host-local", "multus"], PYTHON):
+        env = {"CNI_COMMAND": "VERSION"}
+        option = "--version" if path.endswith("host-local") else "--other"
+        told = subprocess.run([path, option], env=env, stdout=subprocess.PIPE, check=True).stdout
+        assert told.startswith(b'{"cniVersion":"1.1.0"')
