@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Plugin = Callable[[Mapping[str, str], Callable[[], bytes]], Outcome]
 
 _CHUNK = 1 << 16
-_VERSION_OPTIONS = ("--version", "-version", "--v", "-v")
+_VERSION_OPTIONS = frozenset(("--version", "-version", "--v", "-v"))
 
 
 def run_and_exit(plugin: Plugin, about: str = "") -> NoReturn:
@@ -34,7 +34,7 @@ def run_and_exit(plugin: Plugin, about: str = "") -> NoReturn:
     as well, and the call is taken back (H16); an interrupt ends the process as it ends every other.
     """
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    if about and sys.argv[1:] and sys.argv[1] in _VERSION_OPTIONS:
+    if about and _VERSION_OPTIONS.intersection(sys.argv[1:]):  # the kernel puts the launcher's path before them
         posix._exit(1 if _write(1, about) else 0)
     environ = {_text(key): _text(value) for key, value in posix.environ.items()}
     try:
