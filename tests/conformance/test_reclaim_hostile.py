@@ -12,7 +12,7 @@ import os
 import signal
 
 import pytest
-from reclaim_node import Node, addresses, sandbox
+from reclaim_node import Node, addresses, reasons, sandbox
 
 A, B, C, D = (sandbox(number) for number in range(4))
 
@@ -164,3 +164,66 @@ def test_restore_from_a_damaged_journal_changes_nothing(node, where, change):
     with pytest.raises(NodenetError, match="Cannot restore"):
         node.restore(freed["run_id"])
     assert node.held() == ["192.0.2.2"]
+
+
+# --- a doubt about one must not keep all
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """Call sources(addresses): a node whose namespaces carry these, with processes in them or without."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import liveness, liveness_netns
+
+    def plant(found, inhabited=()):
+        def read():
+            source = liveness.Source("namespaces", "/proc", authoritative=False)
+            source.inhabited = set(inhabited)
+            for address, runs in found.items():
+                source.in_use[address] = "somewhere"
+                if runs:
+                    source.running.add(address)
+            return source
+
+        monkeypatch.setattr(liveness_netns, "read", read)
+        return ["containerd", "namespaces", "caches"]
+
+    return plant
+
+
+def test_an_address_in_use_by_processes_that_no_runtime_lists_keeps_all_of_its_kind(node, sources):
+    node.hold("192.0.2.4", C)
+    result = node.gc(sources=sources({"192.0.2.4": True}))
+    assert reasons(result["kept"]) == {"192.0.2.2": "alive", "192.0.2.3": "doubtful", "192.0.2.4": "alive"}
+
+
+def test_a_namespace_that_leaked_with_its_address_keeps_that_alone(node, sources):
+    """Nobody is in it; it is as dead as the pod, and must not keep what else leaked on a node for ever."""
+    node.hold("192.0.2.4", C)
+    result = node.gc(sources=sources({"192.0.2.4": False}))
+    assert reasons(result["kept"]) == {"192.0.2.2": "alive", "192.0.2.4": "alive"}
+    assert addresses(result["removed"]) == ["192.0.2.3"]
+
+
+@pytest.mark.parametrize("inhabited", [True, False])
+def test_a_cache_entry_of_a_namespace_without_processes_keeps_its_owner_alone(node, sources, inhabited):
+    with open("/proc/self/ns/mnt", "rb") as stream:
+        path = f"/proc/self/fd/{stream.fileno()}"
+        node.hold("192.0.2.4", C)
+        node.cache(C, netns=path)
+        result = node.gc(sources=sources({}, [os.stat(path).st_ino] if inhabited else []))
+    assert reasons(result["kept"])["192.0.2.4"] == "alive"
+    assert reasons(result["kept"] + result["removed"])["192.0.2.3"] == ("doubtful" if inhabited else "dead")
+
+
+def test_an_address_that_a_listed_container_has_in_another_network_casts_no_doubt(node, sources):
+    """Networks that never meet may have equal ranges."""
+    node.network("other")
+    node.hold("192.0.2.4", A, network="other")
+    node.hold("192.0.2.4", C)
+    result = node.gc(sources=sources({"192.0.2.4": True}))
+    assert addresses(result["removed"]) == ["192.0.2.3"]
+    assert [(one["network"], one["reason"]) for one in result["kept"]] == [
+        ("net", "alive"),
+        ("net", "alive"),
+        ("other", "alive"),
+    ]

@@ -48,9 +48,10 @@ class Source:
     ``name`` is one of `SOURCES`, ``list``, ``cri``, or a command; ``place`` the directory or command that was asked.
     ``forms`` are the forms of id (`id_form`) for which an authoritative source can say that an id is dead.
     ``failed`` is why nothing can be believed, empty if all went well. ``up`` is true for a runtime that was found to
-    work, even if it has no container. ``in_use`` maps addresses to where they are in use. ``command`` is true for an
-    answer of another program, which is not asked again while the lock is held: podman waits for the plugin, the plugin
-    for the lock.
+    work, even if it has no container. ``in_use`` maps addresses to where they are in use, ``running`` are those of
+    them that belong to processes of containers, and ``inhabited`` the inodes of all namespaces with processes, None for
+    a source that does not see any. ``command`` is true for an answer of another program, which is not asked again while
+    the lock is held: podman waits for the plugin, the plugin for the lock.
     """
 
     def __init__(self, name: str, place: str, authoritative: bool, command: bool = False) -> None:
@@ -62,6 +63,8 @@ class Source:
         self.failed = ""
         self.forms: set[str] = set()
         self.in_use: dict[str, str] = {}
+        self.running: set[str] = set()
+        self.inhabited: set[int] | None = None
         self.entries: list[CacheEntry] = []
         # ids that are alive whatever stands before their last dash
         self.tails: set[str] = set()
@@ -151,6 +154,27 @@ class Evidence:
             elif address in one.in_use:
                 weak.append(one.in_use[address])
         return strong, weak
+
+    def runs(self, container_id: str, ifname: str, address: str | None) -> bool:
+        """Tell whether processes of an attachment are seen; *address* is None if it is known whose it is.
+
+        A namespace without any may be left of one that is gone, as leaked as its reservation.
+        """
+        inhabited = [one.inhabited for one in self.sources if one.inhabited is not None]
+        for one in self.sources:
+            if address in one.running or container_id.rpartition("-")[2] in one.tails:
+                return True
+            if one.authoritative or not one.says_alive(container_id, ifname):
+                continue
+            namespaces = {
+                inode
+                for entry in one.entries
+                if entry.container_id == container_id and ifname in ("", entry.ifname)
+                for inode in entry.namespaces
+            }
+            if not inhabited or not namespaces or any(namespaces & found for found in inhabited):
+                return True
+        return False
 
     def can_judge(self, container_id: str) -> bool:
         """Tell whether some authoritative source knows ids of this form."""

@@ -15,7 +15,7 @@ import json
 import os
 
 from .liveness import Source, content_of
-from .liveness_netns import is_namespace
+from .liveness_netns import namespace_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +23,19 @@ if TYPE_CHECKING:
 
 
 class CacheEntry:
-    """One file of a cache; ``alive`` is true if the namespace that it names is still there."""
+    """One file of a cache; ``namespaces`` are the inodes of those that it names and that are still there."""
 
-    def __init__(self, path: str, network: str, container_id: str, ifname: str, alive: bool) -> None:
+    def __init__(self, path: str, network: str, container_id: str, ifname: str, namespaces: set[int]) -> None:
         self.path = path
         self.network = network
         self.container_id = container_id
         self.ifname = ifname
-        self.alive = alive
+        self.namespaces = namespaces
+
+    @property
+    def alive(self) -> bool:
+        """True if a namespace that it names is still there."""
+        return bool(self.namespaces)
 
 
 def read(folder: str) -> Source:
@@ -71,8 +76,8 @@ def read_entry(path: str) -> CacheEntry | None:
     keys = [tree.get(key) for key in ("networkName", "containerId", "ifName")]
     if not all(isinstance(one, str) and one for one in keys):
         return None
-    alive = any(is_namespace(one) for one in _namespaces(tree))
-    return CacheEntry(path, str(keys[0]), str(keys[1]), str(keys[2]), alive)
+    namespaces = {inode for inode in map(namespace_of, _namespaces(tree)) if inode}
+    return CacheEntry(path, str(keys[0]), str(keys[1]), str(keys[2]), namespaces)
 
 
 def _namespaces(tree: dict[str, Any]) -> list[str]:

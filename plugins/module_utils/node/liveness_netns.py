@@ -34,11 +34,12 @@ def read() -> Source:
         os.stat("/proc/self/net/fib_trie")  # else no IPv4 address would ever show
         by_inode = _of_processes()
         bound = _bound()
+        own = _own().st_ino
+        source.inhabited = set(by_inode)
         for inode, pids in by_inode.items():
             # one process is enough, but any may end while it is looked at; a bound namespace is there without them
-            if not any(_note_process(source, pid) for pid in pids) or inode not in bound:
-                continue
-            del bound[inode]
+            if any(_note_process(source, pid, inode != own) for pid in pids):
+                bound.pop(inode, None)
         if bound:
             _read_bound(source, bound)
     except OSError as error:
@@ -47,19 +48,28 @@ def read() -> Source:
 
 
 def is_namespace(path: str) -> bool:
-    """Tell whether there is a network namespace at a path, and not that of the node itself.
+    """Tell whether there is a network namespace at a path, and not that of the node itself."""
+    return namespace_of(path) != 0
+
+
+def namespace_of(path: str) -> int:
+    """Return the inode of the network namespace at a path, 0 if there is none, or that of the node itself.
 
     A name in /run/netns may be a plain file that a crash left.
     """
     try:
-        found = os.stat(path)
-        try:
-            own = os.stat("/proc/1/ns/net")
-        except OSError:
-            own = os.stat("/proc/self/ns/net")
+        found, own = os.stat(path), _own()
     except (OSError, ValueError):  # a path with a NUL byte is a ValueError
-        return False
-    return found.st_dev == own.st_dev and found.st_ino != own.st_ino
+        return 0
+    return found.st_ino if found.st_dev == own.st_dev and found.st_ino != own.st_ino else 0
+
+
+def _own() -> os.stat_result:
+    """Return the status of the node's own namespace."""
+    try:
+        return os.stat("/proc/1/ns/net")
+    except OSError:
+        return os.stat("/proc/self/ns/net")
 
 
 def addresses(net: str) -> set[str]:
@@ -89,17 +99,19 @@ def _lines(path: str) -> list[str]:
         return []
 
 
-def _note_process(source: Source, pid: int) -> bool:
+def _note_process(source: Source, pid: int, container: bool) -> bool:
     try:
         found = addresses(f"/proc/{pid}/net")
     except (FileNotFoundError, ProcessLookupError):
         return False
     except OSError as error:
-        if error.errno != errno.EINVAL:  # what a process that has just ended is answered with
+        if error.errno not in (errno.EINVAL, errno.ENXIO):  # answers for a process that is just ending
             raise
         return False
     for address in found:
         source.in_use.setdefault(address, f"network namespace of process {pid}")
+    if container:
+        source.running |= found
     return True
 
 

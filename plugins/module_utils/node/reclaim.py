@@ -131,14 +131,18 @@ def _doubt(fates: Sequence[Fate], evidence: Evidence, cutoff: float) -> None:
     """Keep all of a form of id of which somebody is alive whom no authoritative source knows.
 
     A runtime that nobody asked has such ids, or one that was asked does not tell everything. The young do not count:
-    a container has its address before its runtime lists it.
+    a container has its address before its runtime lists it. Nor does a namespace without processes, which may be left
+    of a container that is gone, nor an address that a listed container has in another network.
     """
     authoritative = {one.name for one in evidence.authoritative}
+    listed = {one.reservation.address for one in fates if authoritative & set(one.by)}
     unlisted: dict[str, str] = {}
     for one in fates:
         found = one.reservation
         if one.reason == ALIVE and found.container_id and found.mtime <= cutoff and not authoritative & set(one.by):
-            unlisted.setdefault(id_form(found.container_id), found.name)
+            address = None if found.address in listed else str(found.address)
+            if evidence.runs(found.container_id, found.ifname, address):
+                unlisted.setdefault(id_form(found.container_id), found.name)
     for one in fates:
         form = id_form(one.reservation.container_id)
         if one.reason == DEAD and form in unlisted:
