@@ -18,7 +18,7 @@ import time
 from ..host_local.addresses import parse_address
 from ..host_local.report import YOUNG
 from ..host_local.rows import label, printable, short_list
-from .liveness_netns import is_namespace
+from .liveness_netns import namespace_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Entry:
 
     def has_namespace(self) -> bool:
         """Tell whether the network namespace that it names is still there."""
-        return any(is_namespace(one) for one in self._namespaces)
+        return any(namespace_of(one) for one in self._namespaces)
 
 
 def _addresses(result: Mapping[str, Any]) -> Iterable[str]:
