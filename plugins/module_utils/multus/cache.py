@@ -10,6 +10,7 @@ The Go plugin reads and writes the same files; what it does not know (port mappi
 from __future__ import annotations
 
 import posix
+import time
 
 from ..cni import gojson, goprint, goshape, paths
 from ..cni.errors import INTERNAL, CniError, NodenetError, go_strerror
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
 _WRITE = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
+_UNFINISHED = ".nodenet-"  # as in cni/resultcache
+_UNFINISHED_AGE_S = 60
 _SAVING = "saveDelegates: error in saving the delegates : saveScratchNetConf: failed to "
 _ENTRY = Struct(
     "types.DelegateNetConf",
@@ -66,7 +69,7 @@ def write(directory: str, container_id: str, delegates: Sequence[Delegate]) -> N
     except OSError as error:
         text = f'create the multus data directory("{directory}"): mkdir {error.filename}: {go_strerror(error)}'
         raise CniError(INTERNAL, _SAVING + text) from None
-    unfinished = f"{paths.parent(path)}/.nodenet-{posix.urandom(8).hex()}"
+    unfinished = f"{paths.parent(path)}/{_UNFINISHED}{posix.urandom(8).hex()}"
     try:
         fd = posix.open(unfinished, _WRITE, 0o600)
         try:
@@ -113,6 +116,18 @@ def remove(directory: str, container_id: str) -> None:
         posix.unlink(path_of(directory, container_id))
     except OSError:
         pass
+
+
+def sweep(directory: str) -> None:
+    """Remove unfinished files that a call left which was killed while it wrote one."""
+    try:
+        names = [one for one in posix.listdir(directory) if one.startswith(_UNFINISHED)]
+        for name in names:
+            path = f"{directory}/{name}"
+            if time.time() - posix.stat(path).st_mtime > _UNFINISHED_AGE_S:
+                posix.unlink(path)
+    except OSError:
+        return
 
 
 def set_aside(directory: str, container_id: str) -> str:

@@ -61,6 +61,7 @@ def _finish(session: Session, faults: list[CniError]) -> None:
     if faults:
         raise failure("errors: " + " / ".join(str(one) for one in faults), faults)
     cache.remove(session.config.cni_dir, session.call.container_id)
+    cache.sweep(session.config.cni_dir)
 
 
 def _without_cache(session: Session, must_succeed: bool) -> None:
@@ -82,6 +83,7 @@ def _without_cache(session: Session, must_succeed: bool) -> None:
     else:
         delegates = _configured(session, client, prefix)
     faults = take_down(session, delegates)
+    cache.sweep(session.config.cni_dir)
     if faults and (pod is not None or must_succeed):
         raise failure("errors: " + " / ".join(str(one) for one in faults), faults)
     for fault in faults:

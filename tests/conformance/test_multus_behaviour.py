@@ -1,0 +1,405 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Multus with plugins that hold something: kills, failures on the way, reported cases, GC.
+
+The plugins make an interface in the pod and a file for each address they hold, so whatever leaks is seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from multus_api import ApiServer
+from multus_scenario import require_namespaces
+from multus_vectors import MultusLibrary
+
+CASES = Path(__file__).resolve().parents[1] / "cases"
+PLUGIN = """\
+#!/bin/sh
+cd {root}
+cat > stdin.$$
+echo "$CNI_COMMAND ${{0##*/}} $CNI_CONTAINERID $CNI_IFNAME" >> calls
+held=held/$CNI_CONTAINERID-$CNI_IFNAME
+case $CNI_COMMAND in
+ADD)
+    rm stdin.$$
+    if [ -e fail-${{0##*/}} ]; then echo '{{"code": 11, "msg": "later"}}'; exit 1; fi
+    nsenter --net=$CNI_NETNS ip link add $CNI_IFNAME type bridge || exit 1
+    : > $held
+    cat <<END
+{{"cniVersion": "1.1.0", "interfaces": [{{"name": "$CNI_IFNAME", "sandbox": "$CNI_NETNS"}}],
+ "ips": [{{"address": "10.0.0.5/24", "interface": 0}}]}}
+END
+    ;;
+DEL)
+    rm stdin.$$
+    if [ -e fail-${{0##*/}} ]; then echo '{{"code": 11, "msg": "later"}}'; exit 1; fi
+    if [ -n "$CNI_NETNS" ] && [ -e "$CNI_NETNS" ]; then
+        nsenter --net=$CNI_NETNS ip link del $CNI_IFNAME 2>/dev/null
+    fi
+    rm -f $held
+    ;;
+GC) mv stdin.$$ gc-${{0##*/}} ;;
+*) rm stdin.$$ ;;
+esac
+exit 0
+"""
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+UID = "11111111-2222-3333-4444-555555555555"
+KILLED = 77
+
+
+class Node:
+    """A node with one pod ``ns1/p1`` on two networks besides the default one."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.library = MultusLibrary()
+        self.api = ApiServer()
+        self.netns_name = "nodenet-mb-%d" % os.getpid()
+        self.netns = "/var/run/netns/" + self.netns_name
+        for folder in ("bin", "held", "conf"):
+            (root / folder).mkdir()
+        for name in ("main", "one", "two"):
+            path = root / "bin" / name
+            path.write_text(PLUGIN.format(root=root))
+            path.chmod(0o755)
+        for name in ("one", "two"):
+            text = json.dumps({"cniVersion": "1.1.0", "name": name, "type": name})
+            self.api.put_nad({"metadata": {"namespace": "ns1", "name": name}, "spec": {"config": text}})
+        self.put_pod("one,two")
+        kubeconfig = {
+            "clusters": [{"name": "c", "cluster": {"server": self.api.url}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c"}}],
+            "current-context": "x",
+        }
+        (root / "kubeconfig").write_text(json.dumps(kubeconfig))
+        self.config = {
+            "cniVersion": "1.1.0",
+            "name": "multus",
+            "type": "multus",
+            "kubeconfig": str(root / "kubeconfig"),
+            "cniDir": str(root / "cni"),
+            "confDir": str(root / "conf"),
+            "binDir": str(root / "bin"),
+            "delegates": [{"cniVersion": "1.1.0", "name": "main-net", "type": "main"}],
+        }
+        subprocess.run(["ip", "netns", "add", self.netns_name], check=True)
+
+    def put_pod(self, networks: str) -> None:
+        metadata = {"namespace": "ns1", "name": "p1", "uid": UID, "annotations": {NETWORKS: networks}}
+        self.api.put_pod({"metadata": metadata, "spec": {}, "status": {}})
+
+    def close(self) -> None:
+        self.api.stop()
+        subprocess.run(["ip", "netns", "del", self.netns_name], check=False, capture_output=True)
+
+    def environment(self, command: str, container: str = "cid", netns: str | None = None) -> dict:
+        return {
+            "CNI_COMMAND": command,
+            "CNI_CONTAINERID": container,
+            "CNI_IFNAME": "eth0",
+            "CNI_NETNS": self.netns if netns is None else netns,
+            "CNI_PATH": str(self.root / "bin"),
+            "CNI_ARGS": "IgnoreUnknown=1;K8S_POD_NAMESPACE=ns1;K8S_POD_NAME=p1;K8S_POD_UID=" + UID,
+            "PATH": os.environ["PATH"],
+        }
+
+    def call(self, command: str, container: str = "cid", netns: str | None = None, **keys):
+        done = self.library.call(
+            self.environment(command, container, netns), json.dumps({**self.config, **keys}).encode(), "/", []
+        )
+        document = json.loads(done.stdout) if done.stdout else None
+        return done.rc, document, done.stderr
+
+    def calls(self) -> list:
+        path = self.root / "calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return [" ".join(line.split()[:2] + line.split()[3:]) for line in lines]
+
+    def make_old(self) -> None:
+        """Let a while pass for files that a killed call left unfinished."""
+        for path in (self.root / "cni").glob(".nodenet-*"):
+            os.utime(path, (time.time() - 120,) * 2)
+
+    def left(self) -> tuple:
+        """Return what is held, the links of the pod, and the files of the caches."""
+        shown = subprocess.run(
+            ["ip", "-n", self.netns_name, "-o", "link"], capture_output=True, text=True, check=True
+        ).stdout
+        links = sorted(line.split(": ")[1] for line in shown.splitlines() if ": lo:" not in line)
+        cache = self.root / "cni"
+        files = sorted(path.name for path in cache.rglob("*") if path.is_file()) if cache.exists() else []
+        return sorted(os.listdir(self.root / "held")), links, files
+
+
+@pytest.fixture
+def node(_collection_path, tmp_path):
+    require_namespaces()
+    made = Node(tmp_path)
+    yield made
+    made.close()
+
+
+# --- kills
+
+
+def killed_at(node: Node, command: str, number: int) -> bool:
+    """Make a call in a process that ends at its *number*-th step; tell whether it got that far."""
+    import posix
+
+    from ansible_collections.nodenet.cni.plugins.module_utils.cni import spawn
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import kube
+
+    pid = os.fork()
+    if pid:
+        status = (
+            os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            if hasattr(os, "waitstatus_to_exitcode")
+            else (os.waitpid(pid, 0)[1] >> 8)
+        )
+        assert status in (0, KILLED)
+        return status == KILLED
+    steps = [0]
+
+    def step() -> None:
+        if steps[0] == number:
+            os._exit(KILLED)
+        steps[0] += 1
+
+    def around(function):
+        def called(*arguments, **keys):
+            step()
+            result = function(*arguments, **keys)
+            step()
+            return result
+
+        return called
+
+    try:
+        posix.rename = around(posix.rename)
+        posix.unlink = around(posix.unlink)
+        spawn.run = around(spawn.run)
+        kube.Client.set_network_status = around(kube.Client.set_network_status)
+        rc, _document, _stderr = node.call(command)
+        os._exit(0 if rc == 0 else 1)
+    finally:
+        os._exit(2)
+
+
+@pytest.mark.parametrize("api", ["up", "down"])
+def test_an_add_that_is_killed_leaves_nothing_after_the_next_del(node, api):
+    number = 0
+    while killed_at(node, "ADD", number):
+        node.make_old()
+        if api == "down":
+            node.config["kubeconfig"], kept = "", node.config["kubeconfig"]
+        rc, document, _stderr = node.call("DEL")
+        assert (rc, document) == (0, None), number
+        if api == "down":
+            node.config["kubeconfig"] = kept
+        assert node.left() == ([], [], []), number
+        number += 1
+    assert number >= 14
+    assert node.call("DEL")[0] == 0
+    assert node.left() == ([], [], [])
+
+
+def test_a_del_that_is_killed_is_finished_by_the_next(node):
+    number = 0
+    while True:
+        assert node.call("ADD")[0] == 0
+        assert len(node.left()[0]) == 3
+        reached = killed_at(node, "DEL", number)
+        node.make_old()
+        assert node.call("DEL")[0] == 0
+        assert node.left() == ([], [], []), number
+        if not reached:
+            break
+        number += 1
+    assert number >= 12
+
+
+# --- failures on the way
+
+
+def test_a_delegate_that_fails_takes_back_only_what_was_started(node):
+    (node.root / "fail-one").touch()
+    rc, document, _stderr = node.call("ADD")
+    assert (rc, document["code"]) == (1, 11)
+    assert document["msg"].endswith('error adding container to network "one": later')
+    assert node.calls() == ["ADD main eth0", "ADD one net1", "DEL one net1", "DEL main eth0"]
+    assert node.left()[:2] == ([], [])
+
+
+@pytest.mark.parametrize("status", [403, 500, 404, 409])
+def test_a_status_that_cannot_be_written_takes_everything_back(node, status):
+    rules = [{"path": "/status$", "times": None, "status": status, "reason": "x", "message": "no"}]
+    node.api.rules = rules
+    rc, document, _stderr = node.call("ADD", apiTimeoutSeconds=2)
+    assert (rc, document["code"]) == (1, 999)
+    assert "error setting the networks status" in document["msg"]
+    assert node.left()[:2] == ([], [])
+
+
+def test_a_cache_that_cannot_be_written_stops_before_anything_is_attached(node):
+    (node.root / "cni").write_text("")
+    rc, document, _stderr = node.call("ADD")
+    assert rc == 1
+    assert "error saving the delegates" in document["msg"]
+    assert node.left()[:2] == ([], [])
+
+
+def test_a_result_that_nobody_takes_is_taken_back(node):
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import commands
+
+    done = commands.run(node.environment("ADD"), json.dumps(node.config).encode(), lambda _text: None)
+    assert len(node.left()[0]) == 3
+    done.undo()
+    assert node.left()[:2] == ([], [])
+
+
+def test_a_second_add_leaves_the_first_alone(node):
+    assert node.call("ADD")[0] == 0
+    before = node.left()
+    node.calls()
+    rc, document, _stderr = node.call("ADD")
+    assert rc == 1
+    assert document["msg"].endswith("validateIfName: interface name eth0 already exists")
+    assert node.calls() == []
+    assert node.left() == before
+    assert node.call("DEL")[0] == 0
+    assert node.left() == ([], [], [])
+
+
+# --- reported cases
+
+
+def test_case_del_without_cache(node):
+    """multus-del-without-cache: the API runs on this very node and is down, and the cache is gone."""
+    given = json.loads((CASES / "multus-del-without-cache.json").read_text())
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    kubeconfig = json.loads((node.root / "kubeconfig").read_text())
+    kubeconfig["clusters"][0]["cluster"]["server"] = "http://127.0.0.1:%d" % port
+    (node.root / "kubeconfig").write_text(json.dumps(kubeconfig))
+    delegate = given["input"]["stdin"]["delegates"][0]
+    started = time.monotonic()
+    rc, document, stderr = node.call("DEL", given["input"]["env"]["CNI_CONTAINERID"], "", delegates=[delegate])
+    assert (rc, document) == (given["check"]["rc"], None)
+    assert time.monotonic() - started < given["check"]["max_seconds"]
+    assert 'failed to find plugin "bandwidth"' in stderr
+    (node.root / "calls").unlink(missing_ok=True)
+    assert node.call("DEL", netns="")[0] == 0
+    assert node.calls() == ["DEL main eth0"]
+
+
+def test_case_delegate_del_fails(node):
+    """multus-delegate-del-fails: all are tried, the cache stays until a DEL succeeded for all."""
+    container = json.loads((CASES / "multus-delegate-del-fails.json").read_text())["check"]["cache_kept"][0]
+    assert node.call("ADD", container)[0] == 0
+    node.calls()
+    (node.root / "fail-two").touch()
+    rc, document, _stderr = node.call("DEL", container)
+    assert (rc, document["code"]) == (1, 11)
+    assert 'DelegateDel - "two"' in document["msg"]
+    assert node.calls() == ["DEL two net2", "DEL one net1", "DEL main eth0"]
+    assert container in node.left()[2]
+    (node.root / "fail-two").unlink()
+    node.api.pods.clear()
+    assert node.call("DEL", container)[0] == 0
+    assert node.left() == ([], [], [])
+
+
+# --- the cache
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "null", '[{"Bytes": "!"}]', '[{"Bytes": "e30="}]'])
+def test_a_damaged_cache_is_set_aside_and_the_networks_are_found_again(node, damage):
+    assert node.call("ADD")[0] == 0
+    node.calls()
+    (node.root / "cni" / "cid").write_text(damage)
+    rc, document, stderr = node.call("DEL")
+    assert (rc, document) == (0, None)
+    assert "cannot use the cached delegates" in stderr
+    assert node.calls() == ["DEL two net2", "DEL one net1", "DEL main eth0"]
+    assert node.left() == ([], [], ["cid.corrupt"])
+    assert (node.root / "cni" / "cid.corrupt").read_text() == damage
+
+
+def test_a_damaged_cache_and_a_plugin_that_fails(node):
+    assert node.call("ADD")[0] == 0
+    (node.root / "cni" / "cid").write_text("{")
+    (node.root / "fail-main").touch()
+    node.api.pods.clear()
+    assert node.call("DEL")[0] == 1
+
+
+# --- GC
+
+
+def test_gc_takes_down_what_the_runtime_does_not_list(node):
+    assert node.call("ADD")[0] == 0
+    other = "nodenet-mb-%d-2" % os.getpid()
+    subprocess.run(["ip", "netns", "add", other], check=True)
+    try:
+        assert node.call("ADD", "alive", "/var/run/netns/" + other)[0] == 0
+        node.calls()
+        listed = {"cni.dev/valid-attachments": [{"containerID": "alive", "ifname": "eth0"}]}
+        rc, document, _stderr = node.call("GC", **listed)
+        assert (rc, document) == (0, None)
+        assert node.calls() == ["GC main"], "too young to be taken down"
+        assert len(valid(node)) == 6
+        old = time.time() - 120
+        os.utime(node.root / "cni" / "cid", (old, old))
+        assert node.call("GC", **listed)[0] == 0
+        assert node.calls() == ["DEL two net2", "DEL one net1", "DEL main eth0", "GC main"]
+        assert valid(node) == {("alive", "eth0"), ("alive", "net1"), ("alive", "net2")}
+        assert node.left()[0] == ["alive-eth0", "alive-net1", "alive-net2"]
+    finally:
+        subprocess.run(["ip", "netns", "del", other], check=True)
+
+
+def valid(node: Node) -> set:
+    listed = json.loads((node.root / "gc-main").read_text())["cni.dev/valid-attachments"]
+    return {(one["containerID"], one["ifname"]) for one in listed}
+
+
+def test_gc_without_a_list_collects_nothing(node):
+    assert node.call("ADD")[0] == 0
+    old = time.time() - 120
+    os.utime(node.root / "cni" / "cid", (old, old))
+    node.calls()
+    rc, document, stderr = node.call("GC")
+    assert (rc, document) == (0, None)
+    assert "without a list" in stderr
+    assert node.calls() == []
+
+
+def test_nothing_stays_open(node):
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    node.call("ADD")
+    node.call("DEL")
+    before = descriptors()
+    for _number in range(3):
+        assert node.call("ADD")[0] == 0
+        assert node.call("DEL")[0] == 0
+    deadline = time.monotonic() + 5
+    while descriptors() > before and time.monotonic() < deadline:  # the server's ends close a moment later
+        time.sleep(0.01)
+    assert descriptors() <= before
+    with contextlib.suppress(ChildProcessError):
+        assert os.waitpid(-1, os.WNOHANG) == (0, 0)
