@@ -25,6 +25,8 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import (
 )
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_drift import KINDS
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_history import KEEP, History
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import FORMATS, paths_in, write_files
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import KINDS as REPORT_KINDS
 
 
 class ActionModule(ActionBase):
@@ -55,6 +57,13 @@ class ActionModule(ActionBase):
                 "tables": {"type": "bool", "default": True},
                 "dest": {"type": "path"},
                 "output_dir": {"type": "path"},
+                "output_formats": {
+                    "type": "list",
+                    "elements": "str",
+                    "choices": list(FORMATS),
+                    "default": list(FORMATS),
+                },
+                "files": {"type": "dict", "options": {kind: {"type": "path"} for kind in REPORT_KINDS}},
             }
         )
         try:
@@ -102,6 +111,9 @@ class ActionModule(ActionBase):
             if options["dest"]:
                 changed = self._write(options["dest"], fleet)
                 result.update(dest=options["dest"], changed=changed or result["changed"])
+            paths = paths_in(options["output_dir"], options["output_formats"]) if options["output_dir"] else []
+            paths += [(kind, path) for kind, path in (options["files"] or {}).items() if path]
+            result["changed"] = write_files(fleet, paths, self._task.check_mode) or result["changed"]
             if history and not self._task.check_mode:
                 history.append(merged, options["history_keep"])  # last: what cannot be written is told next time
         result["failing"] = failing(merged, options["fail_on"])
@@ -154,12 +166,12 @@ class ActionModule(ActionBase):
         with contextlib.suppress(OSError), open(dest, "rb") as stream:
             before = _digest(stream)
         if self._task.check_mode:
-            return before != _digest(_lines(document))
+            return before != _digest(lines(document))
         temporary = ""
         try:
             handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(dest) or ".")
             with os.fdopen(handle, "w+b") as stream:
-                stream.writelines(_lines(document))
+                stream.writelines(lines(document))
                 os.fchmod(stream.fileno(), 0o644)
                 stream.seek(0)
                 after = _digest(stream)
@@ -174,7 +186,7 @@ class ActionModule(ActionBase):
 _TIME = b' "taken_at": '
 
 
-def _lines(document: dict[str, t.Any]) -> t.Iterator[bytes]:
+def lines(document: dict[str, t.Any]) -> t.Iterator[bytes]:
     """Yield *document* as JSON, a report in a line of its own: the text of a large fleet is never in memory at once."""
     mark = b"{\n"
     for key, value in sorted(document.items()):

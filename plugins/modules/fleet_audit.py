@@ -33,7 +33,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - O(dest) and O(output_dir) are not written.
+      - O(dest), O(files) and O(output_dir) are not written.
   diff_mode:
     support: none
   idempotent:
@@ -139,6 +139,45 @@ options:
         C(<host>.json). It is made if need be.
       - A relative path starts at the directory in which Ansible was started.
     type: path
+  output_formats:
+    description:
+      - What O(output_dir) gets besides JSON.
+      - V(html) is C(fleet.html), one page for people that needs no network and no other file. It shows the fleet at a
+        glance, what to do, and each range set as a map of its addresses, and finds an address or an owner.
+      - V(csv) is C(findings.csv), C(pools.csv) with a line for each range set of each host, and C(addresses.csv) with
+        a line for each reservation. No cell is taken for a formula.
+      - V(prometheus) is C(fleet.prom), figures for the textfile collector of the node exporter.
+      - The guide of audits tells what each column and figure means.
+    type: list
+    elements: str
+    choices: [html, csv, prometheus]
+    default: [html, csv, prometheus]
+  files:
+    description:
+      - Files on the controller to write elsewhere than in O(output_dir), or without it. Each is written beside its
+        place and moved there, so that nobody ever reads half of it.
+    type: dict
+    suboptions:
+      html:
+        description:
+          - Path of the page for people.
+        type: path
+      prometheus:
+        description:
+          - Path of the figures. The textfile collector reads files whose names end in C(.prom).
+        type: path
+      findings_csv:
+        description:
+          - Path of the findings of the fleet and of all hosts.
+        type: path
+      pools_csv:
+        description:
+          - Path of the table of range sets.
+        type: path
+      addresses_csv:
+        description:
+          - Path of the table of reservations.
+        type: path
 seealso:
   - module: nodenet.cni.host_local_info
   - module: nodenet.cni.node_info
@@ -158,6 +197,13 @@ EXAMPLES = r"""
 - name: Compare the nodes and keep all reports
   nodenet.cni.fleet_audit:
     output_dir: /tmp/audit
+  run_once: true
+
+- name: Give the figures to the node exporter of the controller, and a page to those who are on call
+  nodenet.cni.fleet_audit:
+    files:
+      prometheus: /var/lib/prometheus/node-exporter/nodenet_cni.prom
+      html: /srv/www/audit/index.html
   run_once: true
 
 - name: Fail if an address is held twice

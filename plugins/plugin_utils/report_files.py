@@ -25,15 +25,21 @@ KINDS: dict[str, tuple[str, t.Callable[[Audit], str | t.Iterable[str]]]] = {
     "pools_csv": ("pools.csv", pools_csv),
     "addresses_csv": ("addresses.csv", addresses_csv),
 }
+#: format -> the kinds of files that it is
+FORMATS = {
+    "html": ("html",),
+    "csv": ("findings_csv", "pools_csv", "addresses_csv"),
+    "prometheus": ("prometheus",),
+}
 #: Lines that tell when the audit was made: they alone are no change.
 _TIMES = ('<p class="soft">Taken ', "<title>", "nodenet_cni_audit_timestamp_seconds ")
 
 
-def write_files(document: Json, paths: t.Mapping[str, str], check_mode: bool = False) -> bool:
+def write_files(document: Json, paths: t.Sequence[tuple[str, str]], check_mode: bool = False) -> bool:
     """Write the report files; tell whether more than their time changes.
 
     :param document: what fleet_audit returns, with ``reports``
-    :param paths: kind of a file, one of KINDS -> where to write it
+    :param paths: the files to write, each as its kind, one of KINDS, and its path
     :param check_mode: write nothing
     :raises NodenetError: a file cannot be written; those before it in *paths* are
     """
@@ -41,15 +47,16 @@ def write_files(document: Json, paths: t.Mapping[str, str], check_mode: bool = F
         return False
     audit = Audit(document)
     changed = False
-    for kind, path in paths.items():
+    for kind, path in paths:
         text = KINDS[kind][1](audit)
         changed = _write(path, [text] if isinstance(text, str) else text, check_mode) or changed
     return changed
 
 
-def paths_in(directory: str, kinds: t.Iterable[str]) -> dict[str, str]:
-    """Return where *kinds* of files lie in a directory of reports."""
-    return {kind: os.path.join(directory, KINDS[kind][0]) for kind in kinds}
+def paths_in(directory: str, formats: t.Iterable[str]) -> list[tuple[str, str]]:
+    """Return for `write_files` the files that *formats*, of FORMATS, are in a directory of reports."""
+    kinds = dict.fromkeys(kind for one in formats for kind in FORMATS[one])
+    return [(kind, os.path.join(directory, KINDS[kind][0])) for kind in kinds]
 
 
 def _write(path: str, pieces: t.Iterable[str], check_mode: bool) -> bool:

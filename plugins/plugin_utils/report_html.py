@@ -22,7 +22,7 @@ import jinja2
 from markupsafe import Markup
 
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_data import SIGNS, page_data
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, Json, visible
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import MOST, Audit, Json, percent, visible
 
 _PARTS = pathlib.Path(__file__).parent / "report_page"
 #: Rows of a table that are there without the script.
@@ -117,7 +117,7 @@ def _tiles(summary: Json) -> list[Json]:
     def tile(label: str, value: t.Any, note: str = "", level: str = "") -> Json:
         return {"label": label, "value": _count(value), "note": note, "level": level if value else ""}
 
-    usable, free = summary["usable"], summary["free"]
+    full = percent(summary)
     missing = f"{summary['missing']} missing" if summary["missing"] else "all reported"
     return [
         tile("Errors", summary["errors"], level="error"),
@@ -125,18 +125,19 @@ def _tiles(summary: Json) -> list[Json]:
         dict(tile("Hosts", summary["hosts"], missing), level="error" if summary["missing"] else ""),
         tile("Networks", summary["networks"]),
         tile("Pools", summary["pools"]),
-        tile("Usable addresses", usable),
-        tile("Reserved", summary["reserved"], f"{(usable - free) * 100 // usable} % of all" if usable else ""),
+        tile("Usable addresses", summary["usable"]),
+        tile("Reserved", summary["reserved"], "" if full is None else f"{full} % of all"),
         tile("Static", summary["static"]),
         tile("Leaked", summary["leaked"], "nobody said who is alive" if summary["leaked"] is None else "", "warning"),
         tile("Held twice", summary["duplicates"], level="error"),
-        tile("Free", free),
+        tile("Free", summary["free"]),
     ]
 
 
 def _count(value: int | None) -> str:
     if value is None:
         return "-"
+    value = min(value, MOST)
     if value < 10**12:
         return f"{value:,}"
     head, power = f"{value:.1e}".split("e+")

@@ -9,17 +9,24 @@ What a node reports is untrusted: whoever can write into a data dir chooses ids,
 
 from __future__ import annotations
 
+import socket
 import typing as t
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.compact import reservations_of
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.rows import row
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json, key_of, text_of
 
-Json = dict[str, t.Any]
 SEVERITIES = ("error", "warning", "info")
 
 #: What an address can be, in the order in which one word wins over the next.
 STATES = ("conflict", "static", "leaked", "live", "reserved")
+#: What of a pool is counted.
+COUNTS = ("usable", "reserved", "static", "leaked", "free")
 #: Characters of a text from a node that are shown; an address file may hold kilobytes of anything.
 LONGEST = 300
+#: Bounds of what a node may tell: addresses, and seconds.
+MOST = 2**128
+FOREVER = 10**10
 
 
 def visible(value: t.Any) -> str:
@@ -72,10 +79,8 @@ class Audit:
 
     def findings(self) -> list[Json]:
         """Return the findings of the fleet and of its nodes as one list, the gravest first, each with ``hosts``."""
-        found = [
-            *self.document["findings"],
-            *(dict(one, hosts=[one["host"]]) for one in self.document["node_findings"]),
-        ]
+        own = (dict({"hint": "", "go": "", **one}, hosts=[one["host"]]) for one in self.document["node_findings"])
+        found = [*self.document["findings"], *own]
         return sorted(found, key=lambda one: SEVERITIES.index(one["severity"]))
 
 
@@ -87,7 +92,7 @@ class Network:
         self.name = document["name"]
         self.scope = scope
         self.source = document.get("source")
-        self.reservations: list[Json] = list(reservations_of(document))
+        self.reservations: list[Json] = list(_reservations(document))
         self.conflicts = self._doubles()
         if duplicates:
             self.conflicts |= {one["address"] for one in self.reservations if one["address"] in duplicates}
@@ -113,7 +118,7 @@ class Network:
         return "reserved" if alive is None else "live" if alive else "leaked"
 
     def pools(self) -> list[Json]:
-        """Return a row for each range set: the keys of ``usage`` and ``conflicts``.
+        """Return a dict for each range set: the keys of ``usage`` and ``conflicts``.
 
         What lies outside every range, and all of a network whose ranges are not known, is one more row: ``range_set``,
         ``usable`` and ``free`` are None there, ``ranges`` is empty.
@@ -123,19 +128,66 @@ class Network:
             for one in self.reservations:
                 if one["address"] in self.conflicts:
                     conflicts.setdefault(one["range_set"], set()).add(one["address"])
-        found = [dict(one, conflicts=len(conflicts.get(one["range_set"], ()))) for one in self._usage]
+        found = [
+            dict(one, conflicts=len(conflicts.get(one["range_set"], ())), **{key: bounded(one[key]) for key in COUNTS})
+            for one in self._usage
+        ]
         rest = [one for one in self.reservations if one["range_set"] is None]
         if rest or not found:
             judged = any(one.get("alive") is not None for one in rest)
-            row = dict.fromkeys(("range_set", "usable", "free", "usage", "action", "per_day", "full_in_s"))
-            row.update(host=self.host, network=self.name, scope=self.scope, ranges=[], gateways=[], reserved=len(rest))
-            row["static"] = sum(1 for one in rest if one["static"])
-            row["leaked"] = sum(1 for one in rest if one.get("alive") is False) if judged else None
-            row["conflicts"] = len(conflicts.get(None, ()))
-            found.append(row)
+            outside = dict.fromkeys(("range_set", "usable", "free", "usage", "action", "per_day", "full_in_s"))
+            outside.update(
+                host=self.host, network=self.name, scope=self.scope, ranges=[], gateways=[], reserved=len(rest)
+            )
+            outside["static"] = sum(1 for one in rest if one["static"])
+            outside["leaked"] = sum(1 for one in rest if one.get("alive") is False) if judged else None
+            outside["conflicts"] = len(conflicts.get(None, ()))
+            found.append(outside)
         return found
 
 
-def percent(row: Json) -> int | None:
+def _reservations(network: Json) -> t.Iterator[Json]:
+    """Yield the reservations of a network, each key what it ought to be whatever the node says.
+
+    That addresses, ids and interface names are texts has been looked at when the reports were merged.
+    """
+    if network.get("rows") is not None:
+        for one in reservations_of(network):
+            one["address"] = _canonical(one["address"])
+            yield one
+        return
+    for one in reservations_of(network):
+        index, age, alive, holder = (one.get(key) for key in ("range_set", "age_s", "alive", "holder"))
+        found = row(
+            _canonical(one["address"]),
+            one["container_id"],
+            one["ifname"],
+            index if isinstance(index, int) else None,
+            min(max(age, 0), FOREVER) if isinstance(age, int) else 0,
+        )
+        found["alive"] = alive if isinstance(alive, bool) else None
+        if isinstance(holder, dict):
+            found["holder"] = {key: str(holder.get(key, "")) for key in ("container_id", "ifname")}
+        yield found
+
+
+def _canonical(address: str) -> str:
+    """Return an address as duplicates have it, in its one spelling."""
+    if ":" not in address:
+        return address
+    try:
+        text = socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, address))
+        return text if text == address and "." not in text else text_of(key_of(address))
+    except (OSError, ValueError):
+        return address
+
+
+def bounded(value: int | None) -> int | None:
+    """Return a count, at most the number of all IPv6 addresses: a node may say anything."""
+    return None if value is None else min(max(value, 0), MOST)
+
+
+def percent(pool: Json) -> int | None:
     """Return how full a pool is, None where that is not known. 100 is said of full pools only."""
-    return (row["usable"] - row["free"]) * 100 // row["usable"] if row["usable"] else None
+    usable, free = pool["usable"], pool["free"]
+    return max(usable - free, 0) * 100 // usable if usable else None

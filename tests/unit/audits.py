@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import Question, merge
+
 AT = 1_800_000_000
 HINT = "two nodes use one address on one segment; release it on all but one"
 
@@ -67,96 +69,18 @@ def finding(code="IPAM011", severity="warning", where="/var/lib/cni/networks/cbr
     return dict({"hint": HINT, "go": "carries_on"}, code=code, severity=severity, where=where, text=text, **more)
 
 
-def document(reports, duplicates=(), findings=(), missing=(), **more):
+def document(reports, findings=(), missing=(), **more):
     """A merged audit with its reports. *reports*: host -> (networks, findings)."""
-    usage = [
-        {
-            "host": host,
-            "network": one["name"],
-            "scope": one["scope"],
-            "range_set": index,
-            "usage": round(1 - each["free"] / each["usable"], 3),
-            "action": None,
-            "per_day": None,
-            "full_in_s": None,
-            **{key: each[key] for key in ("ranges", "gateways", "usable", "reserved", "static", "leaked", "free")},
-        }
-        for host, (networks, _findings) in sorted(reports.items())
-        for one in networks
-        for index, each in enumerate(one["range_sets"])
-    ]
-    fleet = [dict({"hosts": [], "network": None}, **one) for one in findings]
-    own = [dict(one, host=host) for host, (_networks, found) in sorted(reports.items()) for one in found]
-    names = sorted({one["name"] for networks, _findings in reports.values() for one in networks})
-
-    def total(key, entries):
-        known = [one[key] for one in entries if one[key] is not None]
-        return sum(known) if known else None
-
-    keys = ("usable", "reserved", "static", "leaked", "free")
-    severities = [one["severity"] for one in fleet + own]
-    made = {
-        "report_version": 1,
-        "taken_at": AT,
-        "complete": not missing,
-        "threshold": 0.8,
-        "summary": {
-            "hosts": len(reports) + len(missing),
-            "reported": len(reports),
-            "missing": len(missing),
-            "networks": len(names),
-            "pools": len(usage),
-            **{key: total(key, usage) if usage or key == "leaked" else 0 for key in keys},
-            "reservations": sum(
-                len(one["reservations"]) for networks, _findings in reports.values() for one in networks
-            ),
-            "duplicates": len(duplicates),
-            "overlaps": 0,
-            "errors": severities.count("error"),
-            "warnings": severities.count("warning"),
-            "infos": severities.count("info"),
-            "codes": {},
-        },
-        "hosts": [
-            {"host": host, "reported": True, "reason": None, "networks": len(reports[host][0]), "reservations": 0}
-            if host in reports
-            else {"host": host, "reported": False, "reason": "it is unreachable", "networks": 0, "reservations": 0}
-            for host in sorted([*reports, *missing])
-        ],
-        "networks": [
-            {
-                "network": name,
-                "scope": next(
-                    one["scope"] for networks, _f in reports.values() for one in networks if one["name"] == name
-                ),
-                "scope_from": "report",
-                "hosts": sum(any(one["name"] == name for one in networks) for networks, _findings in reports.values()),
-                "pools": 1,
-                **{key: total(key, [one for one in usage if one["network"] == name]) for key in keys},
-                "duplicates": sum(one["network"] == name for one in duplicates),
-                "overlaps": 0,
-            }
-            for name in names
-        ],
-        "usage": usage,
-        "pools": [one for one in usage if one["usage"] >= 0.8],
-        "duplicates": list(duplicates),
-        "overlaps": [],
-        "pod_cidrs": [],
-        "plan": [],
-        "drift": [],
-        "findings": fleet,
-        "node_findings": own,
-        "history": None,
-        "reports": {
-            **{
-                host: {"report_version": 1, "networks": networks, "findings": found}
-                for host, (networks, found) in reports.items()
-            },
-            **dict.fromkeys(missing),
-        },
+    given = {
+        host: {"report_version": 1, "networks": networks, "findings": found}
+        for host, (networks, found) in reports.items()
     }
-    return dict(made, **more)
+    given.update(dict.fromkeys(missing))
+    made = merge(given, Question(now=AT))
+    made["findings"] += [dict({"hosts": [], "network": None}, **one) for one in findings]
+    for one in findings:
+        made["summary"][one["severity"] + "s"] += 1
+    return dict(made, reports=given, **more)
 
 
 def duplicate(name, address, **holders):
@@ -184,7 +108,6 @@ def small():
     lan1 = [reservation("192.0.2.50", container(4)), reservation("2001:db8::a", container(4), range_set=1)]
     lan2 = [reservation("192.0.2.50", container(5), ifname="net1")]
     lan_sets = [["192.0.2.1-192.0.2.254"], ["2001:db8::1-2001:db8::ffff:ffff:ffff:ffff"]]
-    held = duplicate("lan", "192.0.2.50", n1=container(4), n2=container(5))
     return document(
         {
             "n1": (
@@ -196,19 +119,7 @@ def small():
                 [],
             ),
         },
-        duplicates=[held],
         missing=["n3"],
-        findings=[
-            finding(
-                "FLEET001",
-                "error",
-                "network lan",
-                "address 192.0.2.50 of network 'lan' is held by n1 and n2",
-                hosts=["n1", "n2"],
-                network="lan",
-            ),
-            finding("FLEET005", "error", "n3", "no report of host n3: it is unreachable", hosts=["n3"]),
-        ],
         drift=[
             {
                 "what": "conflist",

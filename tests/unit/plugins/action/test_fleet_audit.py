@@ -115,10 +115,34 @@ def test_a_directory_for_all_reports_is_made_where_ansible_was_started(play, tmp
     text, fleet = play({"output_dir": "audit/today"}, ask=True)
     assert fleet["changed"], text
     names = sorted(path.name for path in (tmp_path / "audit" / "today").iterdir())
-    assert names == ["fleet.json", "n1.json", "n2.json", "n3.json"]
+    assert [one for one in names if one.endswith(".json")] == ["fleet.json", "n1.json", "n2.json", "n3.json"]
+    others = ["addresses.csv", "findings.csv", "fleet.html", "fleet.prom", "pools.csv"]
+    assert [one for one in names if not one.endswith(".json")] == others
     report = json.loads((tmp_path / "audit" / "today" / "n1.json").read_text())
     assert report["networks"][0]["name"] == "lan"
     assert json.loads((tmp_path / "audit" / "today" / "fleet.json").read_text())["reports"]["n1"] == report
+
+
+def test_report_files(play, tmp_path):
+    report = {"report_version": 1, "findings": [], "networks": []}
+    files = {"html": "page.html", "prometheus": "x.prom", "findings_csv": "f.csv", "addresses_csv": "a.csv"}
+    audit = {"reports": {"a": report, "<b>": report}, "output_dir": "out", "output_formats": ["csv"], "files": files}
+    text, fleet = play(audit, "--check")
+    assert fleet["changed"], text
+    assert not (tmp_path / "page.html").exists()
+    text, fleet = play(audit)
+    assert fleet["changed"], text
+    assert {one.name for one in (tmp_path / "out").iterdir() if one.suffix != ".json"} == {
+        "addresses.csv",
+        "findings.csv",
+        "pools.csv",
+    }
+    assert (tmp_path / "f.csv").read_text() == "severity,code,hosts,where,text,hint,go\n"
+    assert 'nodenet_cni_host_reported{host="<b>"} 1\n' in (tmp_path / "x.prom").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "Nothing wrong found" in page
+    assert page.count("<b>") == 0
+    assert not play(audit)[1]["changed"]
 
 
 def test_scopes_of_unknown_networks_are_warned_of(play):
@@ -138,6 +162,9 @@ def test_scopes_of_unknown_networks_are_warned_of(play):
         ({"reports": {}}, "Cannot compare the nodes: there is no host to compare"),
         ({"dest": "/nonexistent/fleet.json"}, "Cannot write the report to /nonexistent/fleet.json: No such file"),
         ({"output_dir": "inventory.yml/out"}, "Cannot make the directory inventory.yml/out: Not a directory"),
+        ({"files": {"html": "/nonexistent/x"}}, "Cannot write the report to /nonexistent/x: No such file"),
+        ({"files": {"htm": "x"}}, "Unsupported parameters"),
+        ({"output_formats": ["pdf"]}, "value of output_formats must be one or more of: html, csv, prometheus"),
         ({"treshold": 0.5}, "Unsupported parameters"),
     ],
 )

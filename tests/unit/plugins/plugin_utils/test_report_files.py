@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
 from ansible_collections.nodenet.cni.plugins.plugin_utils import report_files
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import KINDS, paths_in, write_files
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import FORMATS, KINDS, paths_in, write_files
 from ansible_collections.nodenet.cni.tests.unit import audits
 
 
@@ -22,18 +22,26 @@ def listing(folder):
 
 class TestWriting:
     def test_all_kinds(self, tmp_path):
-        assert write_files(audits.small(), paths_in(str(tmp_path), KINDS)) is True
+        assert write_files(audits.small(), paths_in(str(tmp_path), FORMATS)) is True
         assert listing(tmp_path) == ["addresses.csv", "findings.csv", "fleet.html", "fleet.prom", "pools.csv"]
         assert {one.stat().st_mode & 0o777 for one in tmp_path.iterdir()} == {0o644}
         assert (tmp_path / "fleet.html").read_text().startswith("<!DOCTYPE html>")
         assert (tmp_path / "fleet.prom").read_text().startswith("# HELP ")
         assert (tmp_path / "addresses.csv").read_bytes().count(b"\r") == 0
 
+    def test_formats(self, tmp_path):
+        assert {kind for kinds in FORMATS.values() for kind in kinds} == set(KINDS)
+        assert paths_in("/r", ["csv", "csv"]) == [
+            ("findings_csv", "/r/findings.csv"),
+            ("pools_csv", "/r/pools.csv"),
+            ("addresses_csv", "/r/addresses.csv"),
+        ]
+
     def test_nothing_to_write(self):
-        assert write_files({}, {}) is False
+        assert write_files({}, []) is False
 
     def test_a_second_time_is_no_change_but_has_the_new_time(self, tmp_path):
-        paths = paths_in(str(tmp_path), KINDS)
+        paths = paths_in(str(tmp_path), FORMATS)
         write_files(audits.small(), paths)
         later = dict(audits.small(), taken_at=audits.AT + 90_000)
         assert write_files(later, paths) is False
@@ -42,13 +50,13 @@ class TestWriting:
 
     @pytest.mark.parametrize("kind", sorted(KINDS))
     def test_another_state_is_a_change(self, tmp_path, kind):
-        paths = paths_in(str(tmp_path), [kind])
+        paths = [(kind, str(tmp_path / kind))]
         write_files(audits.small(), paths)
         assert write_files(audits.document({"n1": ([], [])}), paths) is True
 
     @pytest.mark.parametrize("kind", sorted(KINDS))
     def test_check_mode_tells_and_writes_nothing(self, tmp_path, kind):
-        paths = paths_in(str(tmp_path), [kind])
+        paths = [(kind, str(tmp_path / kind))]
         assert write_files(audits.small(), paths, check_mode=True) is True
         assert listing(tmp_path) == []
         write_files(audits.small(), paths)
@@ -72,7 +80,7 @@ class TestFaults:
     def test_no_directory(self, tmp_path):
         path = str(tmp_path / "none" / "x.prom")
         with pytest.raises(NodenetError, match=f"Cannot write the report to {path}: No such file or directory"):
-            write_files(audits.small(), {"prometheus": path})
+            write_files(audits.small(), [("prometheus", path)])
 
     def test_a_directory_in_the_way(self, tmp_path):
         (tmp_path / "fleet.prom").mkdir()
@@ -92,7 +100,7 @@ class TestFaults:
 
         monkeypatch.setitem(report_files.KINDS, "addresses_csv", ("addresses.csv", broken))
         with pytest.raises(RuntimeError):
-            write_files(audits.small(), paths_in(str(tmp_path), ["addresses_csv"]))
+            write_files(audits.small(), [("addresses_csv", str(path))])
         [(text, [temporary])] = seen
         assert text == "old"
         # what the textfile collector reads ends in .prom
