@@ -60,6 +60,7 @@ class Controller:
         self.fleet = fleet
         self.folder = folder
         self.variables = variables
+        self.of_host: dict[str, dict] = {}
         self.environment = dict(
             os.environ,
             **nodes.ansible_environment(fleet.folder),
@@ -76,7 +77,7 @@ class Controller:
     def command(self, name: str, *arguments: str, **variables: object) -> list[str]:
         """Write the inventory and return the command for a playbook."""
         settings = dict({"ansible_python_interpreter": nodes.PYTHON}, **self.variables)
-        hosts = {name: {} for name in self.fleet.names}
+        hosts = {host: self.of_host.get(host, {}) for host in self.fleet.names}
         inventory = {"all": {"children": {"nodes": {"hosts": hosts}}, "vars": settings}}
         (self.folder / "inventory.yml").write_text(json.dumps(inventory))
         command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-vvv", "-i", "inventory.yml"]

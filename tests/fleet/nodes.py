@@ -66,6 +66,7 @@ if [ -n "$bare" ]; then
     set -f
     keep=
     for one in $bare; do keep="$keep ! -name $one"; done
+    rm -rf /usr/lib/python3/dist-packages /usr/local/lib/python3*
     find /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /bin/ /sbin/ ! -type d $keep -exec rm -f {} +
 fi
 echo ready
@@ -160,11 +161,11 @@ class Fleet:
         return f"/proc/{self.pids[name]}/root{inside}"
 
     def run(self, name: str, *command: str, check: bool = True, timeout_s: float = 60) -> subprocess.CompletedProcess:
-        """Run a program of this machine's mounts or the node's in a node; its output is text."""
+        """Run a program of a node in it; its output is text."""
         entry = ["nsenter", "--target", str(self.pids[name]), "--net", "--mount", "--pid", "--ipc", "--uts", "--"]
-        done = subprocess.run(
-            [*entry, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
+        options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": timeout_s}
+        environment = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
+        done = subprocess.run([*entry, *command], env=environment, check=False, **options)
         if check and done.returncode:
             raise AssertionError(
                 "`%s` ended with %d: %s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr)

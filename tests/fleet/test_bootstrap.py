@@ -7,9 +7,14 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import time
 from pathlib import Path
 
+import inotify
 import plugin_sets
+import pytest
 
 # No masquerading and no port mappings, as these call iptables; the rest is what people have.
 PODNET = {
@@ -39,6 +44,21 @@ def installed(controller, host):
     return {path.name: plugin_sets.digest(path) for path in folder.iterdir() if not path.name.startswith(".")}
 
 
+def state(controller, host):
+    """Everything that runtimes read on a node: plugins by digest, configurations by content."""
+    folders = [Path(controller.fleet.path(host, place)) for place in ("/opt/cni/bin", "/etc/cni/net.d")]
+    confs = {path.name: path.read_bytes() for path in folders[1].iterdir()} if folders[1].is_dir() else {}
+    return installed(controller, host) if folders[0].is_dir() else {}, confs
+
+
+def probe_traces(controller, host):
+    """What a probe leaves if nobody takes it down."""
+    folder = Path(controller.fleet.path(host, "/var/lib/cni/networks/podnet"))
+    held = [path.name for path in folder.glob("*.*") if path.read_bytes().startswith(b"nodenet-probe")]
+    names = os.listdir(controller.fleet.path(host, "/run/netns"))
+    return held + [name for name in names if name.startswith("nodenet-probe")]
+
+
 def test_twenty_nodes_twice(control, tmp_path):
     release = plugin_sets.archive(tmp_path / "files", "cni-plugins-linux-amd64-v1.5.0.tgz", "1")
     controller = control(20, dict(VARIABLES, plugin_binaries_src=release.name))
@@ -64,3 +84,201 @@ def test_twenty_nodes_twice(control, tmp_path):
         assert sum(tasks.values()) == second.modules[host]
         assert list(tasks.values()) == [1] * BUDGET, tasks
     print("module calls a node in the second run: %s" % second.modules_by_task("node1"))
+
+
+def test_nothing_on_the_node_but_python_and_any_source_of_plugins(control, tmp_path):
+    release = plugin_sets.archive(tmp_path / "files", "cni-plugins-linux-amd64-v1.5.0.tgz", "1")
+    controller = control(3, VARIABLES, bare=True)
+    archive = {"plugin_binaries_src": release.name, "plugin_binaries_checksum": "sha256:" + plugin_sets.digest(release)}
+    controller.of_host = {
+        "node1": {"plugin_binaries_src": plugin_sets.GO_PLUGINS, "plugin_binaries_remote_src": True},
+        "node2": archive,
+        "node3": dict(archive, plugin_binaries_embedded=["host-local"]),
+    }
+    for host in controller.fleet.names:
+        for program in ("ip", "pip", "pip3", "tar", "iptables", "sysctl", "modprobe", "nsenter", "unshare"):
+            assert controller.fleet.run(host, "sh", "-c", f"command -v {program}", check=False).returncode == 127, (
+                program
+            )
+        assert controller.fleet.run(host, "python3", "-m", "pip", check=False).returncode == 1
+    predicted = controller.play("bootstrap", "--check", "--diff")
+    assert predicted.code == 0, predicted.text[-6000:]
+    assert [state(controller, host) for host in controller.fleet.names] == [({}, {})] * 3
+    first = controller.play("bootstrap")
+    assert first.code == 0, first.text[-6000:]
+    # what the proof made, the bridge, is not foreseen
+    assert {host: count - 1 for host, count in first.changed.items()} == predicted.changed
+    second = controller.play("bootstrap")
+    assert (second.code, second.changed) == (0, dict.fromkeys(controller.fleet.names, 0)), second.text[-6000:]
+    assert max(second.modules.values()) <= BUDGET
+    wanted = plugin_sets.digests(release)
+    assert installed(controller, "node2") == wanted
+    own = installed(controller, "node3")
+    assert {name for name in wanted if own[name] != wanted[name]} == {"host-local"}
+    assert b"nodenet" in Path(controller.fleet.path("node3", "/opt/cni/bin/host-local")).read_bytes()[:1024]
+    assert set(installed(controller, "node1")) >= set(wanted)
+
+
+BROKEN = [
+    ('{"cniVersion": "1.0.0", "name": "podnet", "plugins": [', "not finished"),
+    ('{"cniVersion": "1.0.0", "name": "podnet", "plugins": [{"type": "bridge", "isGateway": "true"}]}', "isGateway"),
+    ('{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "bridge"}]}', "other"),
+]
+
+
+def test_what_cannot_work_changes_nothing(control, tmp_path):
+    first = plugin_sets.archive(tmp_path / "files", "cni-plugins-linux-amd64-v1.5.0.tgz", "1")
+    second = plugin_sets.archive(tmp_path / "files", "cni-plugins-linux-amd64-v1.6.0.tgz", "2")
+    bad = plugin_sets.archive(tmp_path / "files", "cni-plugins-linux-amd64-v1.7.0.tgz", "3", broken=("bridge",))
+    controller = control(1, dict(VARIABLES, plugin_binaries_src=first.name))
+    done = controller.play("bootstrap")
+    assert done.code == 0, done.text[-6000:]
+    before = state(controller, "node1")
+    watch = inotify.Watch(controller.fleet.path("node1", "/etc/cni/net.d"))
+    plugins = inotify.Watch(controller.fleet.path("node1", "/opt/cni/bin"))
+    changed = dict(PODNET, mtu=1400)
+
+    # A broken network is refused before anything of the node changes.
+    for content, _word in BROKEN:
+        run = controller.play(
+            "bootstrap", plugin_binaries_src=second.name, networks_conflists=[{"name": "podnet", "content": content}]
+        )
+        assert run.failed["node1"] == 1, run.text[-6000:]
+        assert "Cannot write conflist podnet in /etc/cni/net.d/10-podnet.conflist" in run.words
+        assert list(run.modules_by_task("node1")) == ["nodenet.cni.networks : Have the conflists planned"]
+    assert (watch.events(), plugins.events()) == ([], [])
+
+    # A release whose plugin does not run: the plugins of before come back, the network is as it was all the time.
+    run = controller.play("bootstrap", plugin_binaries_src=bad.name, networks_conflists=[changed])
+    assert run.failed["node1"] == 1, run.text[-6000:]
+    assert "Prove that a pod would get its network failed: Cannot prove network podnet" in run.words
+    assert "no network was changed, and the plugins of before are in place again" in run.words
+    assert (state(controller, "node1"), watch.events()) == (before, [])
+
+    # A network that gives a pod no way out, with plugins that are new and good: they go as well.
+    silent = dict(changed, is_gateway=False, gateway="10.64.255.254")
+    run = controller.play(
+        "bootstrap",
+        plugin_binaries_src=second.name,
+        pod_subnet="10.64.0.0/16",
+        networks_conflists=[dict(silent, subnet="10.64.0.0/16")],
+    )
+    assert run.failed["node1"] == 1, run.text[-6000:]
+    assert "gateway 10.64.255.254 answers neither" in run.words
+    assert (state(controller, "node1"), watch.events(), probe_traces(controller, "node1")) == (before, [], [])
+
+    # The plugins only: what is on the node is proven by its name.
+    run = controller.play(
+        "bootstrap",
+        plugin_binaries_src=bad.name,
+        networks_conflists=[],
+        reservations_networks=[],
+        node_probe_network="podnet",
+    )
+    assert run.failed["node1"] == 1, run.text[-6000:]
+    assert state(controller, "node1") == before
+
+    # A plan of addresses that cannot be carried out is no reason to keep new plugins either.
+    stolen = [{"network": "podnet", "reservations": [{"owner": "thief", "addresses": ["192.0.2.1"]}]}]
+    run = controller.play("bootstrap", plugin_binaries_src=second.name, reservations_networks=stolen)
+    assert run.failed["node1"] == 1, run.text[-6000:]
+    assert "Own the static addresses failed: Cannot reserve" in run.words
+    assert state(controller, "node1") == before
+    for name in plugin_sets.BRIDGE_SET:
+        assert not [mask for one, mask in plugins.events() if one == name and mask & (inotify.MODIFY | inotify.DELETE)]
+
+    run = controller.play("bootstrap", plugin_binaries_src=second.name, networks_conflists=[changed])
+    assert run.code == 0, run.text[-6000:]
+    assert installed(controller, "node1") == plugin_sets.digests(second)
+    assert conflist(controller, "node1")["plugins"][0]["mtu"] == 1400
+    # Without a proof nobody knows: it is written, as the switch says.
+    run = controller.play("bootstrap", plugin_binaries_src=bad.name, node_probe=False)
+    assert run.code == 0, run.text[-6000:]
+    watch.close()
+    plugins.close()
+
+
+def test_two_architectures_in_one_inventory(control, tmp_path):
+    files = tmp_path / "files"
+    good = plugin_sets.archive(files, "good.tgz", "1", ("bridge", "host-local"))
+    other = plugin_sets.for_another_machine(files, "other.tgz")
+    machines = {"amd64": "x86_64", "arm64": "aarch64"}
+    own = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine)
+    if own is None:
+        pytest.skip("not run: a machine that is neither amd64 nor arm64")
+    foreign = {"amd64": "arm64", "arm64": "amd64"}[own]
+    sources = {own: good.name, foreign: other.name}
+    checksums = {name: "sha256:" + plugin_sets.digest(files / path) for name, path in sources.items()}
+    variables = dict(VARIABLES, plugin_binaries_src=sources, plugin_binaries_checksum=checksums)
+    controller = control(2, dict(variables, reservations_networks=[]))
+    # node2 says that it is the other machine, and so gets the other's archive; the kernel knows better
+    uname = Path(controller.fleet.path("node2", "/usr/local/bin/uname"))
+    uname.write_text(f"#!/bin/sh\necho {machines[foreign]}\n")
+    uname.chmod(0o755)
+    run = controller.play("bootstrap")
+    assert (run.failed["node1"], run.failed["node2"]) == (0, 1), run.text[-6000:]
+    assert installed(controller, "node1") == plugin_sets.digests(good)
+    assert state(controller, "node2") == ({}, {})
+    assert f"is built for {foreign}, this node runs {own}" in run.words
+    run = controller.play("bootstrap", "--limit", "node1")
+    assert (run.code, run.changed) == (0, {"node1": 0}), run.text[-6000:]
+
+
+def kills():
+    """How many plays are killed, and where: the same each time, but for a soak."""
+    if os.environ.get("NODENET_SOAK"):
+        return 30, random.Random()
+    return 5, random.Random(4)
+
+
+def test_a_killed_play_is_finished_by_the_next(control, tmp_path):
+    count, chance = kills()
+    releases = [
+        plugin_sets.archive(tmp_path / "files", f"cni-plugins-linux-amd64-v1.{number}.0.tgz", str(number))
+        for number in (5, 6)
+    ]
+    hosts = ["node1", "node2"]
+    options = [
+        {"plugin_binaries_src": release.name, "networks_conflists": [dict(PODNET, mtu=mtu)]}
+        for release, mtu in zip(releases, (1400, 1450))
+    ]
+    whole = {name: {plugin_sets.digests(release)[name] for release in releases} for name in plugin_sets.BRIDGE_SET}
+    controller = control(2, VARIABLES)
+    confs: dict = {host: set() for host in hosts}
+    seconds, killed = 8.0, 0
+    for number in range(count):
+        wanted = options[number % 2]
+        watches = {}
+        for host in hosts:
+            for place in ("/etc/cni/net.d", "/opt/cni/bin"):
+                if os.path.isdir(controller.fleet.path(host, place)):
+                    watches[host, place] = inotify.Watch(controller.fleet.path(host, place))
+        assert len(watches) == (4 if number else 0)
+        killed += controller.play_killed("bootstrap", chance.uniform(1, seconds), **wanted)
+        for host in hosts:
+            there, written = state(controller, host)
+            assert all(digest in whole[name] for name, digest in there.items() if not name.startswith(".")), there
+            for name, content in written.items():
+                if name.endswith((".conf", ".conflist", ".json")):
+                    assert json.loads(content)["plugins"][0]["mtu"] in (1400, 1450)
+                    assert number == 0 or content in confs[host] or json.loads(content)
+        started = time.monotonic()
+        run = controller.play("bootstrap", **wanted)
+        assert run.code == 0, f"after kill {number}: {run.text[-6000:]}"
+        seconds = time.monotonic() - started
+        for host in hosts:
+            there, written = state(controller, host)
+            assert there == plugin_sets.digests(releases[number % 2])
+            assert list(written) == ["10-podnet.conflist"]
+            assert probe_traces(controller, host) == []
+            confs[host] |= set(written.values())
+        for (host, place), watch in watches.items():
+            for name, mask in watch.events():
+                is_read = name.endswith((".conf", ".conflist", ".json")) or name in plugin_sets.BRIDGE_SET
+                spoilt = inotify.MODIFY | inotify.CLOSE_WRITE | inotify.DELETE | inotify.MOVED_FROM
+                assert not (is_read and mask & spoilt), f"{place}/{name} of {host} was written in place ({mask:#x})"
+            watch.close()
+    run = controller.play("bootstrap", **options[(count - 1) % 2])
+    assert (run.code, run.changed) == (0, dict.fromkeys(hosts, 0)), run.text[-6000:]
+    assert killed >= count - 1, "the plays were over before they were killed"
+    print(f"{killed} plays killed")
