@@ -340,7 +340,7 @@ class Scenario:
             outcome["host_after"] = self.host_files()
 
     def host_files(self) -> dict:
-        found = {}
+        found: dict = {}
         base = self.root + "/host"
         for folder, _folders, names in os.walk(base):
             for name in names:

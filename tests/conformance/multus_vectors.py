@@ -10,11 +10,12 @@ import contextlib
 import copy
 import importlib
 import json
+import os
 import re
 from pathlib import Path
 
 from multus_scenario import Scenario
-from plugin_drivers import PACKAGE, Outcome
+from plugin_drivers import PACKAGE, CommandDriver, Outcome
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "vectors" / "multus"
@@ -86,6 +87,44 @@ class MultusLibrary:
         said: list[str] = []
         done = self.commands.run(env, stdin, said.append)
         return Outcome(done.rc, done.stdout, "".join(said) + done.stderr)
+
+
+class MultusExecutable:
+    """Calls multus as a process, in a mount namespace of its own where a scenario has files of the node."""
+
+    def __init__(self, path: str) -> None:
+        self.command = CommandDriver([path])
+        self.path = path
+        self.seconds = 0
+        self.wrapped: list[str] = []
+
+    def use_host(self, root: str) -> None:
+        self.wrapped = ["unshare", "-m", "--propagation", "private", "sh", "-c", _HOST % {"root": root}, "sh"]
+
+    @contextlib.contextmanager
+    def hurry(self, name: str):
+        """Wait for an API server that never comes for a shorter time than on a node."""
+        self.seconds = 2 if name == "pod-api-down" else 0
+        yield
+
+    def call(self, env: dict, stdin: bytes, cwd: str, argv: list) -> Outcome:
+        if self.seconds:
+            stdin = json.dumps(dict(json.loads(stdin), apiTimeoutSeconds=self.seconds)).encode()
+        wrapped = self.wrapped if os.path.isdir(os.path.join(cwd, "host")) else []
+        self.command.argv = [*wrapped, self.path, *argv]
+        return self.command.call(env, stdin, cwd)
+
+
+# what lies in the scenario's own tree takes the place of the node's; network namespaces stay reachable
+_HOST = """set -e
+mkdir -p %(root)s/var/lib %(root)s/var/run %(root)s/../namespaces
+mount --rbind /run/netns %(root)s/../namespaces
+mount --bind %(root)s/var/lib /var/lib
+mount --bind %(root)s/var/run /run
+mkdir -p /run/netns
+mount --rbind %(root)s/../namespaces /run/netns
+exec "$@"
+"""
 
 
 def replay(driver, vector: dict, folder: Path, number: int = 0) -> list[dict]:

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 
 import multus_vectors as vectors
 import pytest
@@ -74,6 +76,8 @@ DIFFERENCES = {
 
 # Steps that nothing here covers, and why.
 OPEN = {"version-and-frame#12": "the option --version is for the executable, not for a call in process"}
+# Steps that are not run through the executable, which waits as long as on a node.
+TOO_LONG = {"readiness-never"}
 
 # kubeconfigs as YAML: where PyYAML is missing, only the texts about it can be seen
 NEEDS_YAML = ("kubeconfig-bad", "kubeconfig-https-token", "kubeconfig-https-unknown-ca", "kubeconfig-tokenfile")
@@ -116,6 +120,35 @@ def test_vector(multus, shared, name):
             found = vectors.judge(vector, step, got)
         wrong += ["step %d (%s): %s" % (number, step["env"].get("CNI_COMMAND", "-"), line) for line in found]
     counted["vectors"] += 1
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture(scope="module")
+def executable_multus(_collection_path, tmp_path_factory):
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
+
+    require_namespaces()
+    root = str(_collection_path / "ansible_collections" / "nodenet" / "cni" / "plugins" / "module_utils")
+    folder = str(tmp_path_factory.mktemp("bin"))
+    return vectors.MultusExecutable(executables.build(root, folder, ["multus"], os.path.realpath(sys.executable))[0])
+
+
+@pytest.mark.parametrize("name", sorted(set(vectors.names()) - TOO_LONG))
+def test_vector_through_the_executable(executable_multus, shared, name):
+    if name in NEEDS_YAML:  # PyYAML is beside an executable that was installed, not beside this one
+        pytest.skip("not run: the executable made here has no PyYAML beside it")
+    vector = vectors.load(name)
+    wrong = []
+    for number, (step, got) in enumerate(zip(vector["steps"], vectors.replay(executable_multus, vector, shared))):
+        key = "%s#%d" % (name, number)
+        if key in OPEN:
+            assert (got["rc"], got["stdout_raw"].split()[0]) == (0, "multus:")
+            continue
+        shown = vectors.comparable(got, bool(vector.get("record_headers")))
+        found = (
+            vectors.differences(decided[key]["outcome"], shown) if key in decided else vectors.judge(vector, step, got)
+        )
+        wrong += ["step %d (%s): %s" % (number, step["env"].get("CNI_COMMAND", "-"), line) for line in found]
     assert not wrong, "\n".join(wrong)
 
 
