@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -164,6 +165,98 @@ def test_restore_from_a_damaged_journal_changes_nothing(node, where, change):
     with pytest.raises(NodenetError, match="Cannot restore"):
         node.restore(freed["run_id"])
     assert node.held() == ["192.0.2.2"]
+
+
+CALLS = ("chmod", "fchmod", "fchown", "fsync", "link", "mkdir", "open", "rename", "unlink", "utime", "write")
+
+
+def break_off(number, killed):
+    """Make the call *number* of those that change or open something end this process, or fail as on a full disk."""
+    import posix
+
+    seen = [0]
+
+    def broken(call):
+        def run(*arguments, **more):
+            seen[0] += 1
+            if seen[0] == number:
+                if killed:
+                    os._exit(0)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return call(*arguments, **more)
+
+        return run
+
+    for name in CALLS:
+        call = broken(getattr(posix, name))
+        setattr(posix, name, call)
+        setattr(os, name, call)
+    return seen
+
+
+def in_a_child(run, number, killed):
+    """Run something that is broken off; tell whether it went that far."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            seen = break_off(number, killed)
+            try:
+                run()
+            except Exception as error:
+                status = 0 if "no space left" in str(error).lower() else 2
+            else:
+                status = 0 if seen[0] >= number else 9
+        finally:
+            os._exit(status)
+    status = os.waitpid(child, 0)[1]
+    assert status in (0, 9 << 8), status
+    return status == 0
+
+
+def contents(node):
+    return {
+        str(path): path.read_bytes()
+        for folder in (node.data_dir, node.results)
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "lock"
+    }
+
+
+def restore_all(node):
+    journals = node.state_dir / "reclaimed"
+    for path in sorted(journals.glob("*.json")) if journals.exists() else ():
+        for one in json.loads(path.read_text())["networks"]:
+            node.restore(path.stem, one["network"])
+
+
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "full disk"])
+@pytest.mark.parametrize("what", ["gc", "restore"])
+def test_a_run_that_ends_anywhere_loses_nothing(node, what, killed, step):
+    """Whatever is gone stands in the journal, and one more restore brings all of it back."""
+    node.network("zother", "198.51.100.0/24")
+    node.hold("192.0.2.9", "static.x")
+    node.hold("192.0.2.9.holder", C)
+    node.hold("198.51.100.2", D, network="zother")
+    node.cache(B)
+    node.cache(D, network="zother")
+    before = contents(node)
+    number, went_on = 1, True
+    while went_on:
+        run = node.gc
+        if what == "restore":
+            run_id = node.gc()["run_id"]
+
+            def run(run_id=run_id):
+                for network in ("net", "zother"):
+                    node.restore(run_id, network)
+
+        went_on = in_a_child(run, number, killed)
+        restore_all(node)
+        assert contents(node) == before, number
+        number += step
+    assert number > 30
 
 
 # --- a doubt about one must not keep all

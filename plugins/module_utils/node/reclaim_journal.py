@@ -56,7 +56,9 @@ class Journal:
             "sources": self._sources,
         }
         files.make_directory(self._state_dir)
-        files.make_directory(os.path.dirname(self.path), 0o700)
+        folder = os.path.dirname(self.path)
+        files.make_directory(folder, 0o700)
+        files.sweep_temporary(folder)
         files.replace_file(self.path, json.dumps(document, indent=1).encode(), 0o600)
         self.written = True
 

@@ -182,6 +182,7 @@ def _write_cache(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     warnings = []
     for entry in entries:
         try:
+            files.sweep_temporary(os.path.dirname(entry["path"]))
             files.replace_file(entry["path"], entry["content"], entry["mode"] & 0o777)
         except OSError as error:
             warnings.append(f"cannot restore {entry['path']}: {(error.strerror or str(error)).lower()}")
