@@ -29,14 +29,18 @@ FLANNEL_OPTIONS: dict[str, t.Any] = {
 def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.NoReturn:
     """Call *function* and leave the module with what it returns.
 
-    A path option with a NUL byte, which no path can have, ends it before that.
+    A path option that names no place for sure ends it before that: where a module runs in is nobody's choice.
     An expected failure (any NodenetError, also one of the CNI protocol) ends the module with its text as ``msg`` and
     its facts as further keys. An OSError that nobody has put into words names the path. Everything else is a defect and
     stays a traceback.
     """
     for name, option in module.argument_spec.items():
-        if option.get("type") == "path" and "\0" in (module.params[name] or ""):
-            module.fail_json(msg=f"Cannot use {module.params[name]!r} as {name}: a path holds no NUL byte")
+        if "path" in (option.get("type"), option.get("elements")):
+            value = module.params[name]
+            for path in value if isinstance(value, list) else [value]:
+                fault = "" if path is None else _path_fault(name, path)
+                if fault:
+                    module.fail_json(msg=f"Cannot use {path!r} as {name}: {fault}")
     try:
         result = function()
     except NodenetError as exc:
@@ -47,6 +51,15 @@ def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.
     except OSError as exc:
         module.fail_json(msg=_printable(os_error_text(exc)), errno=exc.errno)
     module.exit_json(**dict({"changed": False}, **result))
+
+
+def _path_fault(option: str, path: str) -> str:
+    if "\0" in path:
+        return "a path holds no NUL byte"
+    if path[:1] == "/" or option == "src":  # whose reader says what is wrong with it
+        return ""
+    # without a value some options mean nothing or a default of their own; a directory to work in has to be named
+    return "it has to be an absolute path" if path or option in ("bin_dir", "conf_dir", "state_dir") else ""
 
 
 def warn_findings(module: AnsibleModule, findings: t.Iterable[t.Mapping[str, t.Any]]) -> None:

@@ -199,7 +199,7 @@ def _make_directories(path: str) -> None:
 
 
 def _cannot(what: str, path: str, error: OSError) -> NodenetError:
-    return NodenetError(f"Cannot {what} network namespace {path}: {(error.strerror or str(error)).lower()}", path=path)
+    return NodenetError(f"Cannot {what} network namespace {path}: {(error.strerror or str(error)).lower()}", netns=path)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:

@@ -45,9 +45,6 @@ class Places:
         systemd: str = "/etc/systemd/system",
         nm_vendor: Sequence[str] = ("/usr/lib/NetworkManager/conf.d", "/run/NetworkManager/conf.d"),
     ) -> None:
-        for path in (modules_load_dir, sysctl_dir, networkmanager_dir, firewalld_dir, *sysctl_others):
-            if "\0" in path or not os.path.isabs(path):
-                raise NodenetError(f"Cannot use {path!r} on this node: it has to be an absolute path")
         self.modules_file = os.path.join(modules_load_dir, MODULES_FILE)
         self.sysctl_dir = sysctl_dir
         self.sysctl_file = os.path.join(sysctl_dir, SYSCTL_FILE)

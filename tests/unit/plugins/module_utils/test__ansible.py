@@ -97,6 +97,31 @@ def test_a_path_with_a_nul_byte(capsys):
     assert result["failed"]
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "bad"),
+    [
+        ("bin_dir", "opt/cni/bin", "opt/cni/bin"),
+        ("bin_dir", "", ""),
+        ("state_dir", "", ""),
+        ("data_dir", "./networks", "./networks"),
+        ("results_dirs", ["/var/lib/cni", "run/cni"], "run/cni"),
+        ("bin_dir", None, None),
+        ("data_dir", "", None),
+        ("data_dir", "~/networks", None),
+        ("src", "plugins.tgz", None),
+    ],
+)
+def test_a_path_is_an_absolute_one(capsys, option, value, bad):
+    kinds = {name: {"type": "path"} for name in ("bin_dir", "state_dir", "data_dir", "src")}
+    spec = dict(kinds, results_dirs={"type": "list", "elements": "path"})
+    with patch_module_args({option: value}), pytest.raises(SystemExit):
+        _ansible.run(AnsibleModule(argument_spec=spec), dict)
+    result = json.loads(capsys.readouterr().out)
+    assert result.get("failed", False) == (bad is not None)
+    if bad is not None:
+        assert result["msg"] == f"Cannot use {bad!r} as {option}: it has to be an absolute path"
+
+
 def test_a_defect_stays_a_traceback():
     with patch_module_args({}), pytest.raises(KeyError):
         _ansible.run(AnsibleModule(argument_spec={}), raising(KeyError("x")))
