@@ -117,7 +117,7 @@ class TestSight:
     def test_without_the_script(self, opened):
         page = opened("small", script=False)
         shown = page.call("DOM.getDocument", depth=-1)
-        assert "is held by n1 and n2" in json.dumps(shown)
+        assert "is held by n1 (" in json.dumps(shown)
         tree = json.dumps(page.call("Accessibility.getFullAXTree"))
         assert "Search, sorting and the maps of addresses need the script" in tree
 
@@ -240,11 +240,11 @@ class TestTables:
     def test_sort(self, opened):
         page = opened("small")
         heads = "#findings-table th:nth-child({}) button"
-        assert column(page, "#findings-table", 2) == ["FLEET001", "FLEET005", "IPAM001"]
+        assert column(page, "#findings-table", 2) == ["FLEET005", "FLEET001", "FLEET002", "FLEET002", "IPAM001"]
         click(page, heads.format(3))
-        assert column(page, "#findings-table", 3) == ["n1", "n1, n2", "n3"]
+        assert column(page, "#findings-table", 3) == ["n1", "n1, n2", "n1, n2", "n1, n2", "n3"]
         click(page, heads.format(3))
-        assert column(page, "#findings-table", 3) == ["n3", "n1, n2", "n1"]
+        assert column(page, "#findings-table", 3) == ["n3", "n1, n2", "n1, n2", "n1, n2", "n1"]
         sorts = "[...document.querySelectorAll('#findings-table th')].map((one) => one.getAttribute('aria-sort'))"
         assert page.evaluate(sorts) == [None, None, "descending", None, None, None]
 
@@ -283,8 +283,8 @@ class TestTables:
         page = opened("large")
         assert page.evaluate("document.querySelectorAll('#findings-table tbody tr').length") == 100
         click(page, "#findings-table .more")
-        assert page.evaluate("document.querySelectorAll('#findings-table tbody tr').length") == 534
-        assert text(page, "#findings-table [role=status]") == ["534 shown"]
+        assert page.evaluate("document.querySelectorAll('#findings-table tbody tr').length") == 536
+        assert text(page, "#findings-table [role=status]") == ["536 shown"]
 
 
 class TestMap:
