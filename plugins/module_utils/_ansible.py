@@ -21,9 +21,7 @@ CONF_DIR_OPTIONS: dict[str, t.Any] = {"conf_dir": {"type": "path", "default": "/
 BIN_DIR_OPTIONS: dict[str, t.Any] = {"bin_dir": {"type": "path", "default": "/opt/cni/bin"}}
 STATE_DIR_OPTIONS: dict[str, t.Any] = {"state_dir": {"type": "path", "default": "/var/lib/nodenet-cni"}}
 LOCK_OPTIONS: dict[str, t.Any] = {"lock_timeout": {"type": "float", "default": 30.0}}
-FLANNEL_OPTIONS: dict[str, t.Any] = {
-    "flannel_subnet_file": {"type": "path", "default": "/run/flannel/subnet.env"},
-}
+FLANNEL_OPTIONS: dict[str, t.Any] = {"flannel_subnet_file": {"type": "path", "default": "/run/flannel/subnet.env"}}
 
 
 def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.NoReturn:
@@ -34,32 +32,26 @@ def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.
     its facts as further keys. An OSError that nobody has put into words names the path. Everything else is a defect and
     stays a traceback.
     """
-    for name, option in module.argument_spec.items():
-        if "path" in (option.get("type"), option.get("elements")):
-            value = module.params[name]
-            for path in value if isinstance(value, list) else [value]:
-                fault = "" if path is None else _path_fault(name, path)
-                if fault:
-                    module.fail_json(msg=f"Cannot use {path!r} as {name}: {fault}")
     try:
+        _check_paths(module)
         result = function()
     except NodenetError as exc:
-        facts: dict[str, t.Any] = {
-            key: value for key, value in exc.facts.items() if key not in ("msg", "failed", "changed")
-        }
+        facts = {key: value for key, value in exc.facts.items() if key not in ("msg", "failed", "changed")}
         module.fail_json(msg=_printable(str(exc)), **facts)
     except OSError as exc:
         module.fail_json(msg=_printable(os_error_text(exc)), errno=exc.errno)
     module.exit_json(**dict({"changed": False}, **result))
 
 
-def _path_fault(option: str, path: str) -> str:
-    if "\0" in path:
-        return "a path holds no NUL byte"
-    if path[:1] == "/" or option == "src":  # whose reader says what is wrong with it
-        return ""
-    # without a value some options mean nothing or a default of their own; a directory to work in has to be named
-    return "it has to be an absolute path" if path or option in ("bin_dir", "conf_dir", "state_dir") else ""
+def _check_paths(module: AnsibleModule) -> None:
+    for name, option in module.argument_spec.items():
+        if "path" in (option.get("type"), option.get("elements")):
+            value = module.params[name]
+            for path in value if isinstance(value, list) else [value]:
+                if path is not None and ("\0" in path or path[:1] != "/"):
+                    from .node.option_paths import check
+
+                    check(name, path)
 
 
 def warn_findings(module: AnsibleModule, findings: t.Iterable[t.Mapping[str, t.Any]]) -> None:
