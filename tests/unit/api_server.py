@@ -116,10 +116,10 @@ class ApiServer:
     """Serves on a port of its own. Use it as a context; ``requests`` are those so far, ``faults`` may be changed.
 
     ``how`` of a fault: reset, close (without an answer), hang, truncate, chunked, until-close, close-after, continue,
-    garbage, html, redirect.
+    more (than one answer), deep-<levels>, garbage, html, redirect.
     """
 
-    def __init__(self, certificates=None, server=None, client_ca=None, host="127.0.0.1"):
+    def __init__(self, certificates=None, server=None, client_ca=None, host="127.0.0.1", must_have=False):
         self.requests = []
         self.faults = []
         self.pods = {}
@@ -136,7 +136,7 @@ class ApiServer:
             self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._tls.load_cert_chain(*map(str, server or certificates.server))
             if client_ca:
-                self._tls.verify_mode = ssl.CERT_OPTIONAL
+                self._tls.verify_mode = ssl.CERT_REQUIRED if must_have else ssl.CERT_OPTIONAL
                 self._tls.load_verify_locations(str(client_ca))
         self._listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         self.port = self._listener.getsockname()[1]
@@ -245,6 +245,12 @@ class ApiServer:
             return False
         if fault.how == "html":
             data = b"<html>a page</html>"
+        if fault.how.startswith("deep-"):
+            depth = int(fault.how.partition("-")[2])
+            data = b'{"x": ' + b"[" * depth + b"]" * depth + b"}"
+        if fault.how == "more":
+            lines.append("Content-Length: %d" % len(data))
+            data += b'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n{"kind": "Smuggled"}'
         if fault.how == "redirect":
             lines[0] = "HTTP/1.1 302 Found"
         if fault.how == "chunked":
@@ -254,7 +260,7 @@ class ApiServer:
             data = b"".join(b"%x;some=thing\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
         elif fault.how == "until-close":
             lines.append("Connection: close")
-        elif "Content-Length" not in fault.headers:
+        elif "Content-Length" not in fault.headers and fault.how != "more":
             lines.append("Content-Length: %d" % len(data))
         head = ("\r\n".join(lines) + "\r\n\r\n").encode()
         if fault.how == "truncate":

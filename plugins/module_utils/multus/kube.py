@@ -13,7 +13,7 @@ from ..cni import gojson, goprint
 from ..cni.args import go_quote
 from ..cni.errors import NodenetError
 from . import kubeconfig, trees
-from .kubeaccess import Fault
+from .kubeaccess import Fault, is_number
 from .kubeconn import Connection
 from .kubedial import Broken, Overdue, Unusable
 
@@ -36,6 +36,7 @@ _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
+_LONGEST_MESSAGE = 4096
 _CONFLICTS = 5
 _CONFLICT_PAUSE = 0.01
 _UNRESERVED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:@!$&'()*+,;=")
@@ -171,13 +172,16 @@ class Client:
         response = self._call(method, path, query)
         try:
             found = trees.document(gojson.parse(response.body))
-        except gojson.SyntaxFault as fault:
+        except (gojson.SyntaxFault, RecursionError) as fault:
             raise self._error(method, path, query, "the answer is no JSON: %s" % fault) from None
         if not isinstance(found, dict):
             raise self._error(method, path, query, "the answer is no object")
         return found
 
     def _call(self, method: str, path: str, query: str, body: Any = None, content_type: str = "") -> Response:
+        if self._left <= 0:
+            reason = "context deadline exceeded (nothing is left of the %g s of apiTimeoutSeconds)" % self._limit
+            raise self._error(method, path, query, reason)
         started = time.monotonic()
         try:
             return self._repeat(method, path, query, body, content_type, started + self._left)
@@ -229,8 +233,8 @@ class Client:
             headers = [("User-Agent", "multus (nodenet.cni)"), ("Accept", _JSON), *access.impersonate]
             if access.token:
                 headers.append(("Authorization", "Bearer " + access.token))
-            elif access.basic[0]:
-                headers.append(("Authorization", "Basic " + _base64(":".join(access.basic))))
+            elif any(access.basic):
+                headers.append(("Authorization", "Basic " + access.basic_text()))
             self._headers = headers
         return self._headers
 
@@ -243,22 +247,20 @@ class Client:
         try:
             found = trees.document(gojson.parse(response.body))
             if isinstance(found, dict) and found.get("kind") == "Status" and isinstance(found.get("message"), str):
-                message = found["message"]
-        except gojson.SyntaxFault:
+                message = found["message"][:_LONGEST_MESSAGE]
+        except (gojson.SyntaxFault, RecursionError):
             pass
-        kind = _ERRORS.get(status, KubeError)
-        if not message:
-            said = "a redirect, which is not followed" if 300 <= status < 400 else "status %d" % status
-            error = self._error(method, path, query, "the server answered with " + said, kind)
-        else:
-            error = kind(self._without_secrets(message))
+        if message:
+            error = _ERRORS.get(status, KubeError)(self._without_secrets(message))
+        else:  # not in the words of Kubernetes, so it is no answer about the object either: no NotFound
+            error = self._error(method, path, query, _told_by(status))
         error.status = status
         return error
 
-    def _error(self, method: str, path: str, query: str, reason: str, kind: type[KubeError] = KubeError) -> KubeError:
+    def _error(self, method: str, path: str, query: str, reason: str) -> KubeError:
         """Return an error as Go's HTTP client words it."""
         url = "%s%s?%s" % (self._access.server, path, query)
-        return kind(self._without_secrets("%s %s: %s" % (method.capitalize(), go_quote(url), reason)))
+        return KubeError(self._without_secrets("%s %s: %s" % (method.capitalize(), go_quote(url), reason)))
 
     def _given_up(self, fault: KubeError, attempts: int) -> KubeError:
         """Return *fault* with how long it was tried."""
@@ -282,10 +284,10 @@ def _metadata(found: Mapping[str, Any]) -> Any:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _base64(text: str) -> str:
-    import binascii
-
-    return binascii.b2a_base64(text.encode("utf-8", "surrogateescape"), newline=False).decode()
+def _told_by(status: int) -> str:
+    if status == 404:
+        return "the server could not find the requested resource"
+    return "the server answered with " + ("a redirect, which is not followed" if 300 <= status < 400 else str(status))
 
 
 def _may_change(status: int) -> bool:
@@ -295,7 +297,7 @@ def _may_change(status: int) -> bool:
 def _retry_after(response: Response, pause: float) -> float:
     """Return the seconds to wait before the next attempt: what the server says, else *pause*."""
     said = response.headers.get("retry-after", "")
-    if said.isdigit() and len(said) < 6:
+    if is_number(said, 5):
         return max(float(said), _FIRST_PAUSE)
     return pause
 

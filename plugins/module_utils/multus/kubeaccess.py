@@ -39,7 +39,7 @@ class Access:
         if scheme not in _PORTS:
             raise Fault("invalid configuration: the server %s is neither http nor https" % _without_user(server))
         authority, slash, prefix = rest.partition("/")
-        if "@" in authority or any(char in rest for char in "?# \t\r\n") or not rest.isascii():
+        if "@" in authority or any(char in rest for char in "?# ") or not rest.isascii() or not rest.isprintable():
             raise Fault("invalid configuration: the server %s is no plain URL" % _without_user(server))
         self.scheme = scheme
         self.host, self.port = split_authority(authority, _PORTS[scheme])
@@ -64,7 +64,16 @@ class Access:
 
     @property
     def secrets(self) -> list[str]:
-        return [secret for secret in (self.token, self.basic[1]) if secret]
+        return [secret for secret in (self.token, self.basic_text(), self.basic[1]) if secret]
+
+    def basic_text(self) -> str:
+        """Return name and password as a header has them, "" if there are none."""
+        if not any(self.basic):
+            return ""
+        import binascii
+
+        text = ":".join(self.basic).encode("utf-8", "surrogateescape")
+        return binascii.b2a_base64(text, newline=False).decode()
 
     # --- what a connection asks for
 
@@ -123,10 +132,15 @@ def split_authority(authority: str, default_port: int) -> tuple[str, int]:
     else:
         host, _colon, port = authority.partition(":")
         valid = ":" not in port
-    number = int(port) if port.isdigit() and len(port) < 6 else 0 if port else default_port
+    number = int(port) if is_number(port, 5) else 0 if port else default_port
     if not valid or not host or not 0 < number < 65536:
         raise Fault("invalid configuration: %s is no host and port" % authority.rpartition("@")[2])
     return host, number
+
+
+def is_number(text: str, most_digits: int) -> bool:
+    """Tell whether a text is nothing but so many digits; what Python takes for one is more."""
+    return 0 < len(text) <= most_digits and text.isascii() and text.isdigit()
 
 
 def _without_user(url: str) -> str:

@@ -107,7 +107,8 @@ def _parse_yaml(text: str, json_fault: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = "line %d: " % (mark.line + 1) if mark is not None else ""
-        raise _FormatFault("yaml: %s%s" % (line, error.problem)) from None
+        # what follows in quotes is of the file, and may be part of a secret
+        raise _FormatFault("yaml: %s%s" % (line, str(error.problem).partition("'")[0].strip())) from None
     except (yaml.YAMLError, ValueError, RecursionError):
         raise _FormatFault("yaml: it cannot be read") from None
 

@@ -14,6 +14,7 @@ import errno
 import time
 
 from ..cni.errors import go_strerror
+from .kubeaccess import is_number
 from .kubedial import Broken, Overdue, Unusable, dial, remaining, resolve
 
 TYPE_CHECKING = False
@@ -105,12 +106,13 @@ class Connection:
             except _socket.timeout:
                 raise Overdue from None
             except OSError as error:
-                raise self._broken("write", error) from None
+                raise self._fault("write", error) from None
         status, headers = self._read_head(deadline)
         while 100 <= status < 200:
             status, headers = self._read_head(deadline)
         body, reusable = self._read_body(status, headers, deadline)
-        if not reusable or headers.get("connection", "").lower() == "close":
+        # what comes unasked would be taken for the next answer
+        if self._rest or not reusable or headers.get("connection", "").lower() == "close":
             self.close()
         return Response(status, headers, body)
 
@@ -142,9 +144,9 @@ class Connection:
             reason = getattr(error, "verify_message", "") or str(error)
             raise Unusable("tls: failed to verify certificate: x509: %s" % reason) from None
         except _ssl.SSLError as error:
-            if isinstance(error, _ssl.SSLEOFError):
+            if _is_end_of_tls(error):
                 raise Broken("EOF") from None
-            raise Unusable("tls: %s" % (getattr(error, "reason", "") or error)) from None
+            raise Unusable("tls: %s" % _tls_reason(error)) from None
         except OSError as error:
             raise self._broken("read", error) from None
         except (ValueError, TypeError) as error:  # a name that cannot be one of a certificate
@@ -162,6 +164,13 @@ class Connection:
 
     def _limit(self, deadline: float) -> None:
         self._socket.settimeout(remaining(deadline))
+
+    def _fault(self, what: str, error: OSError) -> Exception:
+        if self._tls is not None and _is_end_of_tls(error):
+            return Broken("EOF")
+        if self._tls is not None and _is_of_tls(error):
+            return Unusable("remote error: tls: %s" % _tls_reason(error))
+        return self._broken(what, error)
 
     @staticmethod
     def _broken(what: str, error: OSError) -> Broken:
@@ -181,7 +190,7 @@ class Connection:
         except OSError as error:
             if self._tls is not None and _is_end_of_tls(error):
                 return b""
-            raise self._broken("read", error) from None
+            raise self._fault("read", error) from None
 
     def _read_head(self, deadline: float) -> tuple[int, dict[str, str]]:
         data = self._rest
@@ -199,7 +208,7 @@ class Connection:
         lines = data[:end].decode("latin-1").split("\r\n")
         version, _space, rest = lines[0].partition(" ")
         code = rest.partition(" ")[0]
-        if version not in ("HTTP/1.1", "HTTP/1.0") or len(code) != 3 or not code.isdigit():
+        if version not in ("HTTP/1.1", "HTTP/1.0") or len(code) != 3 or not is_number(code, 3):
             raise Unusable(
                 "the answer is no HTTP; is this the port of an API server, and https or http as it should be?"
             )
@@ -224,7 +233,7 @@ class Connection:
                     return body, False
                 body += more
                 _check_length(len(body))
-        if not length.isdigit():
+        if not is_number(length, 18):
             raise Unusable("the answer has no valid length")
         return self._take(int(length), deadline), True
 
@@ -282,7 +291,21 @@ def _check_length(length: int) -> None:
         raise Unusable("the answer is longer than %d MiB" % (_MOST_BODY >> 20))
 
 
+def _is_of_tls(error: OSError) -> bool:
+    import _ssl
+
+    return isinstance(error, _ssl.SSLError)
+
+
+def _tls_reason(error: OSError) -> str:
+    """Return what OpenSSL says, as words: certificate required."""
+    words = str(getattr(error, "reason", None) or error).lower().replace("_", " ")
+    return words.rpartition(" alert ")[2]
+
+
 def _is_end_of_tls(error: OSError) -> bool:
     import _ssl
 
-    return isinstance(error, (_ssl.SSLEOFError, _ssl.SSLZeroReturnError))
+    if isinstance(error, (_ssl.SSLEOFError, _ssl.SSLZeroReturnError)):
+        return True
+    return getattr(error, "reason", "") == "UNEXPECTED_EOF_WHILE_READING"  # Python before 3.10 with OpenSSL 3

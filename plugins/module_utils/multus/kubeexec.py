@@ -112,7 +112,9 @@ def _run(command: str, arguments: list[str], environ: dict[str, str], deadline: 
         if process.stdout is not None:
             process.stdout.close()
     if process.returncode:
-        raise _fault("exec: executable %s failed with exit code %d" % (command, process.returncode))
+        raise _fault(
+            "exec: executable %s failed with exit code %d; run it by hand to see why" % (command, process.returncode)
+        )
     return bytes(output)
 
 

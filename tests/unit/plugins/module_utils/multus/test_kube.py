@@ -141,6 +141,44 @@ def test_an_answer_longer_than_any_object_is_refused(api, client):
     assert "the answer is longer than 16 MiB" in error_of(lambda: client.pod("ns1", "p1"))
 
 
+@pytest.mark.parametrize("length", ["9" * 5000, "\u00b2", "-1", "", "0x10"])
+def test_a_length_that_is_none_is_refused(api, client, length):
+    api.faults = [Fault(headers={"Content-Length": length})]
+    assert error_of(lambda: client.pod("ns1", "p1")).endswith(": the answer has no valid length")
+
+
+def test_what_the_server_sends_unasked_is_not_taken_for_the_next_answer(api, client):
+    api.faults = [Fault(how="more")]
+    for _call in range(2):
+        assert client.pod("ns1", "p1")["kind"] == "Pod"
+    assert [request.connection for request in api.requests] == [1, 2]
+
+
+def test_only_kubernetes_can_say_that_there_is_no_such_pod(api, client):
+    """A pod that is not there counts as one that went meanwhile; another web server's 404 must not."""
+    api.faults = [Fault(how="html", code=404)]
+    text = error_of(lambda: client.pod("ns1", "p1"))
+    assert text == 'Get "%s%s?timeout=1m0s": the server could not find the requested resource' % (api.url, POD)
+    api.faults = [Fault(how="html", code=404)]
+    with pytest.raises(kube.KubeError) as caught:
+        client.pod("ns1", "p1")
+    assert caught.value.status == 404
+    assert not isinstance(caught.value, kube.NotFound)
+
+
+@pytest.mark.parametrize("code", [0, 403])
+@pytest.mark.parametrize("depth", [5000, 200000])
+def test_an_answer_nested_deeper_than_any_object(api, client, depth, code):
+    api.faults = [Fault(how="deep-%d" % depth, code=code)]
+    text = error_of(lambda: client.pod("ns1", "p1"))
+    assert ("the server answered with 403" if code else "the answer is no JSON") in text
+
+
+def test_a_long_message_is_cut(api, client):
+    api.faults = [Fault(code=403, message="x" * 100000)]
+    assert error_of(lambda: client.pod("ns1", "p1"), kube.Forbidden) == "x" * 4096
+
+
 def test_redirects_are_refused(api, tmp_path):
     with ApiServer() as other:
         client = connect(api.url, tmp_path)
@@ -235,8 +273,10 @@ def test_all_calls_share_one_deadline(api, tmp_path, fault):
     begin = time.monotonic()
     error_of(lambda: client.pod("ns1", "p1"))
     error_of(lambda: client.nad("ns1", "net-a"))
-    error_of(lambda: client.set_network_status("ns1", "p1", {}, STATUS))
+    text = error_of(lambda: client.set_network_status("ns1", "p1", {}, STATUS))
     assert time.monotonic() - begin < 1.4
+    if fault.get("how") == "hang":
+        assert text.endswith("context deadline exceeded (nothing is left of the 1 s of apiTimeoutSeconds)")
     client.close()
 
 

@@ -75,6 +75,10 @@ def asked(api):
     return request.headers
 
 
+def asked_first(api):
+    return api.requests[0].headers
+
+
 # --- whom we trust
 
 
@@ -218,6 +222,14 @@ def test_a_key_with_a_password_asks_nobody(api, certificates, tmp_path):
     assert text.endswith("without a password")
 
 
+def test_a_server_that_wants_a_certificate_says_so_at_once(certificates, tmp_path):
+    with ApiServer(certificates, client_ca=certificates.ca, must_have=True) as api:
+        begin = time.monotonic()
+        text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), {"token": TOKEN}))
+        assert time.monotonic() - begin < 2
+        assert text.endswith(": remote error: tls: certificate required")
+
+
 def test_impersonation(api, certificates, tmp_path):
     user = {
         "token": TOKEN, "as": "jane", "as-uid": "u1", "as-groups": ["a", "b"], "as-user-extra": {"scope": ["x", "y"]},
@@ -359,6 +371,16 @@ def test_no_secret_is_in_an_error_even_if_the_server_says_it(api, certificates, 
     api.faults = [Fault(code=code, message="the token %s is none of mine" % TOKEN, times=None)]
     text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), user, deadline=0.5))
     assert text.startswith("the token *** is none of mine")
+
+
+@pytest.mark.parametrize("code", [401, 500])
+def test_a_header_with_name_and_password_is_not_shown(api, certificates, tmp_path, code):
+    header = "Basic " + base64.b64encode(b":s3cr3t").decode()
+    api.faults = [Fault(code=code, message="not %s" % header, times=None)]
+    user = {"username": "", "password": "s3cr3t"}
+    text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), user, deadline=0.5))
+    assert text.startswith("not Basic ***")
+    assert asked_first(api)["authorization"] == header
 
 
 @pytest.mark.parametrize("token", ["a\nb-S3cr3t", "S3cr3t\u00e9", "S3cr3t\x7f"])

@@ -94,7 +94,8 @@ def test_a_server_without_a_scheme_is_one_of_https_if_there_is_anything_of_tls(t
 @pytest.mark.parametrize(
     "url",
     ["ftp://x", "https://", "https://x:0", "https://x:70000", "https://x:y", "https://a:b@x", "https://x/?q",
-     "https://x y", "https://[x]:1", "https://[::1", "https://::1", "https://x#f", "https://\u00e9"],
+     "https://x y", "https://[x]:1", "https://[::1", "https://::1", "https://x#f", "https://\u00e9",
+     "https://x\0y", "https://x/\r\nInjected: y"],
 )  # fmt: skip
 def test_servers_that_are_none(tmp_path, url):
     text = fault_of(tmp_path, document(url=url))
@@ -227,7 +228,8 @@ def test_yaml_that_is_no_object(tmp_path):
 @needs_yaml
 def test_yaml_does_not_show_its_lines(tmp_path):
     assert "S3cr3t" not in fault_of(tmp_path, 'users: [{user: {token: "S3cr3t"}]\n')
-    assert "S3cr3t" not in fault_of(tmp_path, "token: S3cr3t: x\n")
+    for line in ("token: S3cr3t: x", "token: *S3cr3t", "token: !S3cr3t x", 'token: "\\S3cr3t"', "token: &S3cr3t"):
+        assert "S3cr3t" not in fault_of(tmp_path, line + "\n")
 
 
 CHILD = """
