@@ -24,7 +24,6 @@ CNI_DIR = "/var/lib/cni/multus"
 BIN_DIR = "/opt/cni/bin"
 API_TIMEOUT_S = 10
 SYSTEM_NAMESPACE = "kube-system"
-LEVELS = ("panic", "error", "verbose", "debug")
 
 
 class _Object(goshape.Shape):

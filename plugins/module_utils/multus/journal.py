@@ -10,7 +10,6 @@ import posix
 import time
 
 from ..cni import paths
-from .config import LEVELS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from .config import Config
 
+LEVELS = ("panic", "error", "verbose", "debug")
 _APPEND = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC
 _MEGABYTE = 1 << 20
 _DAY = 86400
@@ -92,6 +92,9 @@ class Journal:
         data = line.encode("utf-8", "surrogateescape")
         try:
             self._rotate(len(data))
+        except OSError:
+            pass  # another call has just done it
+        try:
             fd = self._open()
             try:
                 posix.write(fd, data)
