@@ -12,11 +12,12 @@ import hashlib
 import html.parser
 import io
 import json
+import pathlib
 import re
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.plugin_utils import report_csv, report_html, report_prometheus
+from ansible_collections.nodenet.cni.plugins.plugin_utils import report_csv, report_data, report_html, report_prometheus
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import LONGEST, Audit, percent, visible
 from ansible_collections.nodenet.cni.tests.unit import audits
 
@@ -408,3 +409,24 @@ class TestHtml:
     def test_a_large_fleet_is_a_small_page(self):
         page = report_html.html(Audit(audits.large(hosts=100, reservations=250)))
         assert len(page) < 100_000 + 25_000 * 32
+
+
+class TestGuide:
+    """The guide tells of every column, figure and sign, with the words of the files."""
+
+    @pytest.fixture
+    def guide(self):
+        path = pathlib.Path(__file__).resolve().parents[4] / "docs" / "docsite" / "rst" / "guide_audit_reports.rst"
+        return path.read_text(encoding="utf-8")
+
+    def test_figures(self, guide):
+        told = set(re.findall(r"``nodenet_cni_([a-z_]+)``", guide))
+        assert told == set(report_prometheus.METRICS)
+
+    @pytest.mark.parametrize("columns", [report_csv.FINDINGS, report_csv.POOLS, report_csv.ADDRESSES])
+    def test_columns(self, guide, columns):
+        assert [one for one in columns if f"``{one}``" not in guide] == []
+
+    def test_signs(self, guide):
+        rows = re.findall(r"^   \* - ``(.)``\n     - (\w+)$", guide, re.MULTILINE)
+        assert sorted(rows) == sorted((sign, state) for state, (sign, _text) in report_data.SIGNS.items())
