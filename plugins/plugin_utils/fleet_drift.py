@@ -84,8 +84,15 @@ def _effective(reports: Reports) -> t.Iterator[Json]:
         for runtime, one in (_part(report, "conf", "effective") or {}).items():
             if one["known"]:
                 states.setdefault(runtime, {})[host] = {"network": str(one["network"] or "none")}
+    groups: dict[tuple[tuple[str, ...], int, str], Json] = {}
     for runtime, state in sorted(states.items()):
-        yield from _groups("effective", runtime, state)
+        for one in _groups("effective", runtime, state):
+            # mostly the runtimes agree, and then it is one fact
+            key = tuple(one["hosts"]), one["others"], str(one["differences"])
+            known = groups.setdefault(key, one)
+            if known is not one:
+                known["name"] += " and " + runtime
+    yield from groups.values()
 
 
 def _part(report: t.Mapping[str, t.Any], part: str, key: str) -> t.Any:
