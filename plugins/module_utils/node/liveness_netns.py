@@ -15,7 +15,7 @@ import os
 import re
 import time
 
-from ..host_local.addresses import Address
+from ..host_local.addresses import Address, parse_address
 from .liveness import Source
 
 TYPE_CHECKING = False
@@ -36,7 +36,13 @@ def read() -> Source:
         bound = _bound()
         own = _own().st_ino
         source.inhabited = set(by_inode)
+        here = os.stat("/proc/self/ns/net").st_ino
+        where = "the network namespace of this node" if here == own else f"network namespace of process {os.getpid()}"
+        source.in_use.update(dict.fromkeys(_addresses_here(), where))
+        bound.pop(here, None)
         for inode, pids in by_inode.items():
+            if inode == here:
+                continue
             # one process is enough, but any may end while it is looked at; a bound namespace is there without them
             if any(_note_process(source, pid, inode != own) for pid in pids):
                 bound.pop(inode, None)
@@ -89,6 +95,16 @@ def addresses(net: str) -> set[str]:
     for line in _lines(f"{net}/if_inet6"):
         found.add(str(Address(128, int(line.split()[0], 16))))
     return found
+
+
+def _addresses_here() -> set[str]:
+    """Return the addresses of our own namespace, asked of the kernel: reading fib_trie there may take minutes, as the
+    time grows with the square of the number of routes."""
+    from ..cni import links
+    from ..cni.netlink import Netlink
+
+    with Netlink() as kernel:
+        return {str(parse_address(one.address)) for one in links.addresses(kernel)}
 
 
 def _lines(path: str) -> list[str]:

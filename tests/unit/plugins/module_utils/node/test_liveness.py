@@ -552,6 +552,26 @@ def test_addresses_in_use_in_bound_and_in_busy_namespaces(namespaces):
     assert found[1]["198.51.100.78"].startswith("network namespace of process ")
 
 
+def test_the_routes_of_a_node_do_not_hold_up_a_look(namespaces):
+    """Nodes may have a full table of the internet; the lock is held while the second look is taken."""
+    script = (
+        "ip link set lo up && ip addr add 203.0.113.9/24 dev lo && ip addr add 2001:db8:9::9/64 dev lo &&"
+        " seq 0 99999 | while read n; do"
+        ' echo "route add blackhole 10.$((n / 65536)).$((n / 256 % 256)).$((n % 256))"; done | ip -batch -'
+    )
+    done = subprocess.run([*namespaces, "sh", "-c", script], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    began = time.monotonic()
+    found = inside(
+        namespaces,
+        "from module_utils.node import liveness_netns as n\ns = n.read(); print(json.dumps([s.failed, s.in_use]))",
+    )
+    assert time.monotonic() - began < 3
+    assert found[0] == ""
+    for address in ("203.0.113.9", "2001:db8:9::9", "127.0.0.1"):
+        assert found[1][address] == "the network namespace of this node"
+
+
 def test_only_a_mounted_namespace_is_one(namespaces):
     found = inside(
         namespaces,
