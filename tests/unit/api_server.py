@@ -34,7 +34,7 @@ class Certificates:
         self.ca = self._authority("ca")
         self.other_ca = self._authority("other")
         self.server = self._signed("server", "subjectAltName=IP:127.0.0.1,DNS:api.test\n")
-        self.unnamed = self._signed("127.0.0.1", "basicConstraints=CA:FALSE\n")  # the name stands in the subject only
+        self.unnamed = self._signed("api.test", "basicConstraints=CA:FALSE\n")  # the name stands in the subject only
         self.client = self._signed("multus-client", "extendedKeyUsage=clientAuth\n")
         self.expired = self._signed("late", "subjectAltName=IP:127.0.0.1\n", days="0")
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.multus import kube
+from ansible_collections.nodenet.cni.plugins.module_utils.multus import kube, kubeconn
 from ansible_collections.nodenet.cni.tests.unit.api_server import ApiServer, Fault, kubeconfig
 
 POD = "/api/v1/namespaces/ns1/pods/p1"
@@ -222,6 +222,15 @@ def test_a_kept_connection_that_the_server_has_closed_costs_no_pause(api, client
     client.pod("ns1", "p1")
     assert time.monotonic() - begin < 0.09
     assert [request.connection for request in api.requests] == [1, 2]
+
+
+def test_a_connection_that_was_idle_for_long_is_not_trusted(api, client, monkeypatch):
+    """What lies in between may have forgotten it, and then nobody answers."""
+    monkeypatch.setattr(kubeconn, "_IDLE_LIMIT", 0.1)
+    for pause in (0, 0, 0.2):
+        time.sleep(pause)
+        client.pod("ns1", "p1")
+    assert [request.connection for request in api.requests] == [1, 1, 2]
 
 
 def test_the_server_says_how_long_to_wait(api, client):

@@ -108,9 +108,10 @@ def test_a_certificate_of_another_ca_is_refused_at_once(api, certificates, tmp_p
 
 
 @pytest.mark.parametrize("kind", ["unnamed", "expired"])
-def test_a_certificate_with_another_name_or_that_expired_is_refused(certificates, tmp_path, kind):
+def test_a_certificate_with_its_name_in_the_subject_only_or_that_expired_is_refused(certificates, tmp_path, kind):
+    cluster = trusting(certificates, **({"tls-server-name": "api.test"} if kind == "unnamed" else {}))
     with ApiServer(certificates, server=getattr(certificates, kind)) as api:
-        text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), {"token": TOKEN}))
+        text = error_of(lambda: read_pod(api.url, tmp_path, cluster, {"token": TOKEN}))
         assert "tls: failed to verify certificate: x509: " in text
         assert ("expired" in text) == (kind == "expired")
         assert api.requests == []
