@@ -9,6 +9,8 @@ A plan is what the role reservations takes for a host: a list of networks, each 
 
 from __future__ import annotations
 
+import contextlib
+import heapq
 import typing as t
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.compact import reservations_of
@@ -16,13 +18,17 @@ from ansible_collections.nodenet.cni.plugins.module_utils.host_local.rows import
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import STATIC_PREFIX
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import (
     Json,
+    chosen,
     key_of,
-    keys_of,
     order,
     span_of,
+    statics,
     text_of,
     told,
 )
+
+#: How many hosts are named into whose ranges an address is planned: all of them may have one range.
+_MOST_HOSTS = 50
 
 Reports = t.Mapping[str, t.Mapping[str, t.Any]]
 Members = t.Sequence[tuple[str, t.Mapping[str, t.Any]]]
@@ -44,8 +50,9 @@ class Plan:
         """Raises ValueError that names the host whose plan has not the form of reservations_networks."""
         self.wanted: list[Wanted] = []
         self.listed: dict[str, set[str]] = {}
-        #: owners without an address of their own: they take any
-        self.any: set[tuple[str, str, str]] = set()
+        #: by host and network the owners without an address of their own, who take any, and addresses with owners
+        self.any: dict[tuple[str, str], dict[str, None]] = {}
+        self.of_host: dict[tuple[str, str], set[tuple[bytes, str]]] = {}
         for host, networks in sorted(plans.items()):
             try:
                 for one in networks or ():
@@ -63,9 +70,11 @@ class Plan:
                 continue
             owner = STATIC_PREFIX + one["owner"] if one.get("owner") else one["container_id"]
             if not one.get("addresses"):
-                self.any.add((host, name, owner))
+                self.any.setdefault((host, name), {})[owner] = None
             for address in one.get("addresses") or ():
                 self.wanted.append(Wanted(host, name, owner, str(address)))
+                with contextlib.suppress(OSError, ValueError):
+                    self.of_host.setdefault((host, name), set()).add((key_of(str(address)), owner))
 
 
 class _Network:
@@ -80,11 +89,25 @@ class _Network:
             sets = network["range_sets"]
             self.spans[host] = [span_of(text) for one in sets for text in one["ranges"]]
             self.gateways[host] = {key_of(text) for one in sets for text in one.get("gateways", ())}
-            if not planned.isdisjoint(keys_of(network)):
-                for one in reservations_of(network):
-                    key = key_of(one["address"])
-                    if key in planned:
-                        self.holders.setdefault(key, []).append((host, one["container_id"]))
+            for key, one in chosen(network, planned):
+                self.holders.setdefault(key, []).append((host, one["container_id"]))
+        self.all_gateways = {key for found in self.gateways.values() for key in found}
+        self.in_ranges = self._hosts_in_range(planned)
+
+    def _hosts_in_range(self, planned: t.Iterable[bytes]) -> dict[bytes, dict[str, None]]:
+        """Return for each planned address the hosts in whose ranges it lies: at most so many, as all may have one."""
+        spans = sorted((order(start), order(end), host) for host, found in self.spans.items() for start, end in found)
+        running: list[tuple[tuple[int, bytes], str]] = []  # a heap by the end
+        position = 0
+        found: dict[bytes, dict[str, None]] = {}
+        for key in sorted(planned, key=order):
+            while position < len(spans) and spans[position][0] <= order(key):
+                heapq.heappush(running, spans[position][1:])
+                position += 1
+            while running and running[0][0] < order(key):
+                heapq.heappop(running)
+            found[key] = dict.fromkeys(host for _end, host in running[: _MOST_HOSTS + 1])
+        return found
 
     def in_range(self, host: str, key: bytes) -> bool:
         return any(len(key) == len(start) and start <= key <= end for start, end in self.spans.get(host, ()))
@@ -104,15 +127,17 @@ def check(plan: Plan, reports: Reports, scopes: t.Mapping[str, str]) -> list[Jso
             by_network.setdefault(one.network, {}).setdefault(key_of(one.address), []).append(one)
         except (OSError, ValueError):
             found.append(_problem("invalid", one.network, one.address, [one]))
-    names = sorted({*by_network, *(name for _host, name, _owner in plan.any)})
-    names = sorted({*names, *(name for listed in plan.listed.values() for name in listed)})
-    for name in names:
+    by_name: dict[str, list[tuple[str, t.Mapping[str, t.Any]]]] = {}
+    for host, report in reports.items():
+        for network in report["networks"]:
+            by_name.setdefault(network["name"], []).append((host, network))
+    for name in sorted({name for listed in plan.listed.values() for name in listed}):
         wanted = by_network.get(name, {})
-        members = [(h, n) for h, report in reports.items() for n in report["networks"] if n["name"] == name]
-        network = _Network(members, wanted.keys(), reports.keys())
+        members = by_name.get(name, [])
+        known = _Network(members, wanted.keys(), reports.keys())
         for key in sorted(wanted, key=order):
-            found += _check_address(name, key, wanted[key], network, scopes.get(name, "node") == "shared")
-        found += _unplanned(plan, name, members, wanted)
+            found += _check_address(name, key, wanted[key], known, scopes.get(name, "node") == "shared")
+        found += _unplanned(plan, name, members)
     return found
 
 
@@ -125,13 +150,12 @@ def _check_address(name: str, key: bytes, wanted: list[Wanted], network: _Networ
             yield _problem("twice", name, address, group)
             continue
         hosts = _hosts(group)
-        gateways = network.gateways if shared else {host: network.gateways.get(host, set()) for host in hosts}
-        if any(key in found for found in gateways.values()):
+        if key in network.all_gateways if shared else any(key in network.gateways.get(host, ()) for host in hosts):
             yield _problem("gateway", name, address, group)
             continue
         holders = [one for one in network.holders.get(key, ()) if shared or one[0] in hosts]
         safe = {*hosts, *(host for host, owner in holders if owner in owners)}
-        foreign = [host for host in network.spans if host not in safe and network.in_range(host, key)] if shared else []
+        foreign = [host for host in network.in_ranges[key] if host not in safe] if shared else []
         others = [one for one in holders if one[1] not in owners]
         if others and all((one.host, one.owner) in holders for one in group):
             continue  # the address is held twice, which is told as such
@@ -157,28 +181,19 @@ def _on_the_node(
         yield _problem("missing", name, text_of(key), rest)
 
 
-def _unplanned(
-    plan: Plan,
-    name: str,
-    members: Members,
-    wanted: t.Mapping[bytes, list[Wanted]],
-) -> t.Iterator[Json]:
-    """Yield the static addresses of hosts that plan for the network which are not in their plan."""
+def _unplanned(plan: Plan, name: str, members: Members) -> t.Iterator[Json]:
+    """Yield what the hosts that plan for the network have and do not plan, and owners that have no address at all."""
     for host, network in members:
         if name not in plan.listed.get(host, ()):
             continue
-        planned = {(key, one.owner) for key, found in wanted.items() for one in found if one.host == host}
-        held = set()
-        for one in reservations_of(network):
+        planned, anywhere = plan.of_host.get((host, name), set()), plan.any.get((host, name), {})
+        for one in statics(network):
             owner = one["container_id"]
-            held.add(owner)
-            if not one["static"] or (host, name, owner) in plan.any:
-                continue
-            key = key_of(one["address"])
-            if (key, owner) not in planned:
-                yield _problem("unplanned", name, text_of(key), [Wanted(host, name, owner, "")])
-        for _host, _name, owner in sorted(one for one in plan.any if one[:2] == (host, name)):
-            if owner not in held:
+            if owner not in anywhere and (key_of(one["address"]), owner) not in planned:
+                yield _problem("unplanned", name, text_of(key_of(one["address"])), [Wanted(host, name, owner, "")])
+        if anywhere:
+            held = {one["container_id"] for one in reservations_of(network)}
+            for owner in sorted(anywhere.keys() - held):
                 yield _problem("missing", name, "", [Wanted(host, name, owner, "")])
 
 

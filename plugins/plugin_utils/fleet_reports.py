@@ -10,7 +10,9 @@ import re
 import socket
 import typing as t
 
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local import compact
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
+from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import STATIC_PREFIX
 from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, finding
 from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import REPORT_VERSION
 
@@ -121,6 +123,30 @@ def keys_of(network: t.Mapping[str, t.Any]) -> list[bytes]:
     if rows is not None:
         return [key_of(line.partition("\t")[0]) for line in rows.split("\n")] if rows else []
     return [key_of(one["address"]) for one in network["reservations"]]
+
+
+def chosen(network: t.Mapping[str, t.Any], wanted: t.Container[bytes]) -> t.Iterator[tuple[bytes, Json]]:
+    """Yield the reservations of the *wanted* addresses, each with its key. The others are not taken apart."""
+    rows = network.get("rows")
+    if rows is not None:
+        for key, line in zip(keys_of(network), rows.split("\n")):
+            if key in wanted:
+                yield from ((key, one) for one in compact.decode(line))
+        return
+    for one in network["reservations"]:
+        key = key_of(one["address"])
+        if key in wanted:
+            yield key, one
+
+
+def statics(network: t.Mapping[str, t.Any]) -> t.Iterator[Json]:
+    """Yield the static reservations of a network. The others are not taken apart."""
+    rows = network.get("rows")
+    if rows is not None:
+        lines = (line for line in rows.split("\n") if f"\t{STATIC_PREFIX}" in line)
+        yield from (one for line in lines for one in compact.decode(line) if one["static"])
+    else:
+        yield from (one for one in network["reservations"] if one["static"])
 
 
 def told(kind: str, where: str, about: t.Iterable[str], subject: str, **params: t.Any) -> Json:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodenet.cni.plugins.module_utils.host_local.compact import reservations_of
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.rows import label, short_list
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import (
     Json,
-    key_of,
+    chosen,
     keys_of,
     order,
     span_of,
@@ -39,10 +38,8 @@ def duplicates(name: str, members: Members) -> list[Json]:
     holders: dict[bytes, list[tuple[str, Json]]] = {key: [] for key in sorted(several, key=order)}
     for index in sorted({one for found in several.values() for one in found}):
         host, network = members[index]
-        for one in reservations_of(network):
-            key = key_of(one["address"])
-            if key in holders:
-                holders[key].append((host, one))
+        for key, one in chosen(network, holders):
+            holders[key].append((host, one))
     found = ((text_of(key), rows) for key, rows in holders.items() if not _is_no_fault(rows))
     return [_duplicate(name, address, rows) for address, rows in found]
 

@@ -60,17 +60,20 @@ def conf_file(name, kind, **settings):
     }
 
 
-def node(number, reservations=20, **more):
-    """The report of node *number*: a pod network behind a bridge, a shared one with a static address, Multus."""
+def node(number, reservations=20, shared=1, **more):
+    """The report of node *number*: a pod network behind a bridge, a shared one with a static address, Multus.
+
+    :param reservations: how many pods have an address of the pod network, at most 250
+    :param shared: how many of the shared one, at most 250
+    """
     subnet = f"10.{64 + number // 256}.{number % 256}"
     pods = [
         row(f"{subnet}.{index + 2}", container_id(number, index), "eth0", 0, 9000)
         for index in range(min(reservations, 250))
     ]
     first = 0xAC100000 + 256 * number
-    lan = [_v4(first + index + 2) for index in range(4)]
-    static = f"static.vip-{number}"
-    rows = [row(lan[0], static, "eth0", 0, 9000), row(lan[1], container_id(number, 999), "net1", 0, 9000)]
+    rows = [row(_v4(first + 2), f"static.vip-{number}", "eth0", 0, 9000)]
+    rows += [row(_v4(first + 3 + index), container_id(number, index), "net1", 0, 9000) for index in range(shared)]
     usable = 253
     report = {
         "report_version": 1,
@@ -86,7 +89,7 @@ def node(number, reservations=20, **more):
                 "lan",
                 "shared",
                 rows,
-                [range_set(f"{_v4(first + 2)}-{_v4(first + 254)}", "172.16.0.1", usable, 2, static=1)],
+                [range_set(f"{_v4(first + 2)}-{_v4(first + 254)}", "172.16.0.1", usable, 1 + shared, static=1)],
             ),
         ],
         "conf": {
