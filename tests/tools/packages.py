@@ -13,6 +13,7 @@ GO_PLUGIN = "/usr/lib/cni/host-local"
 DEBIAN = {
     GO_PLUGIN: "containernetworking-plugins",
     "ip": "iproute2",
+    "openssl": "openssl",
     "shellcheck": "shellcheck",
     "strace": "strace",
 }
