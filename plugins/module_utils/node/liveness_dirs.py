@@ -31,6 +31,8 @@ _TASKS = ("io.containerd.runtime.v2.task", "io.containerd.runtime.v1.linux")
 _METADATA = "io.containerd.metadata.v1.bolt"
 _CONNECT_TIMEOUT = 5.0
 _SAMPLE_ID = "0" * 64
+_OWN = ("root", "ns/user", "ns/net")
+_PROGRAMS = ("containerd", "crio", "k3s-server", "k3s-agent")
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -39,9 +41,9 @@ def read(options: Mapping[str, Any]) -> list[Source]:
     sources: list[Source | None] = []
     if "containerd" in options["sources"]:
         sources += [_containerd(*place) for place in _places(options["containerd"])]
-        sources.append(_elsewhere([one["root"] for one in options["containerd"]]))
     if "crio" in options["sources"] or "podman" in options["sources"]:
         sources += _storage(options["storage_root"], options["crio_address"], options["sources"])
+    sources += _elsewhere(options)
     return [one for one in sources if one is not None]
 
 
@@ -110,31 +112,56 @@ def _containerd(root: str, state: str, address: str) -> Source | None:
     return source
 
 
-def _elsewhere(roots: list[str]) -> Source | None:
-    """Return a failure if a containerd of this node keeps its data where nobody asked, by its open database."""
-    own = {os.path.realpath(one) for one in roots}
-    try:
-        here = os.stat("/")
-        pids = [one for one in os.listdir("/proc") if one.isdigit()]
-    except OSError:
-        return None
-    for pid in pids:
+def _elsewhere(options: Mapping[str, Any]) -> list[Source]:
+    """Return a failure for each runtime of this node that works where nobody asked: a containerd by its open database,
+    a CRI-O without a socket at the address that we have."""
+    roots = {os.path.realpath(one["root"]) for one in options["containerd"]}
+    found = []
+    for pid, program in _runtimes():
+        name = "crio" if program == "crio" else "containerd"
+        if name not in options["sources"]:
+            continue
+        source = Source(name, f"process {pid}", authoritative=True)
+        try:
+            if name == "crio":
+                if not _exists(options["crio_address"]):
+                    source.failed = f"process {pid} is a CRI-O, and its socket is not {options['crio_address']}"
+            else:
+                targets = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+                for target in targets:
+                    root = target.partition(f"/{_METADATA}/")[0]
+                    if root != target and os.path.realpath(root) not in roots:
+                        source.failed = (
+                            f"process {pid} keeps its data in {root}, which the option containerd does not name"
+                        )
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended meanwhile, or closed a file
+        except OSError as error:
+            source.failed = _reason(error)
+        if source.failed:
+            found.append(source)
+    return found
+
+
+def _runtimes() -> list[tuple[int, str]]:
+    """Return the runtimes that run with root directory and namespaces of this node: others are in containers or belong
+    to users without privileges, and their networks are not those of this node."""
+    found = []
+    own = {name: os.stat(f"/proc/self/{name}") for name in _OWN if os.path.exists(f"/proc/self/{name}")}
+    for pid in sorted(int(one) for one in os.listdir("/proc") if one.isdigit()):
         try:
             with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as stream:
-                if stream.read().strip() not in ("containerd", "k3s-server", "k3s-agent"):
-                    continue
-            if not os.path.samestat(os.stat(f"/proc/{pid}/root"), here):
-                continue  # it runs in a container: its networks are not those of this node
-            targets = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-        except OSError:
-            continue
-        for target in targets:
-            root = target.partition(f"/{_METADATA}/")[0]
-            if root != target and os.path.realpath(root) not in own:
-                source = Source("containerd", root, authoritative=True)
-                source.failed = f"process {pid} keeps its data in {root}, which the option containerd does not name"
-                return source
-    return None
+                program = stream.read().strip()
+            if program not in _PROGRAMS:
+                continue
+            if not all(os.path.samestat(os.stat(f"/proc/{pid}/{name}"), it) for name, it in own.items()):
+                continue
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended meanwhile
+        except PermissionError:
+            pass  # it cannot be looked into, so it counts
+        found.append((pid, program))
+    return found
 
 
 def _storage(root: str, crio_address: str, wanted: list[str]) -> list[Source]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import threading
@@ -198,6 +199,76 @@ def test_the_default_places_are_found(options):
 
 
 # --- CRI-O and podman
+
+
+@pytest.fixture
+def running(tmp_path):
+    """Call running(name, *before): a process of that name, which has the database of a containerd open."""
+    processes = []
+
+    def run(name, *before):
+        program = tmp_path / "run" / name
+        program.parent.mkdir(exist_ok=True)
+        shutil.copy("/bin/sleep", str(program))
+        database = tmp_path / "data" / "io.containerd.metadata.v1.bolt" / "meta.db"
+        database.parent.mkdir(parents=True, exist_ok=True)
+        with open(str(database), "wb") as stream:
+            processes.append(subprocess.Popen([*before, str(program), "1000"], stdin=stream))
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            with open(f"/proc/{processes[-1].pid}/comm", encoding="utf-8") as stream:
+                if stream.read().strip() == name:
+                    return
+            time.sleep(0.01)
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def failures(options):
+    return [source.failed for source in liveness_dirs.read(options) if source.failed]
+
+
+@pytest.mark.parametrize("program", ["containerd", "k3s-server"])
+def test_a_containerd_that_nobody_named_is_a_failure(tmp_path, options, running, program):
+    running(program)
+    found = failures(options)
+    assert len(found) == 1
+    assert found[0].endswith(f"keeps its data in {tmp_path}/data, which the option containerd does not name")
+    assert failures(dict(options, containerd=[{"root": str(tmp_path / "data"), "state": "/none"}])) != found
+    assert failures(dict(options, sources=["podman"])) == []
+
+
+def test_a_crio_whose_socket_is_elsewhere_is_a_failure(tmp_path, options, running, listen):
+    running("crio")
+    found = failures(options)
+    assert len(found) == 1
+    assert found[0].endswith(f"is a CRI-O, and its socket is not {tmp_path}/crio/crio.sock")
+    listen(tmp_path / "crio" / "crio.sock")
+    assert failures(options) == []
+
+
+@pytest.mark.parametrize("kind", ["--user", "--net"])
+def test_a_runtime_of_a_user_without_privileges_is_none_of_the_node(options, running, kind):
+    """Or of a container: its networks are its own, and its socket cannot be reached from here."""
+    running("containerd", "unshare", kind)
+    running("crio", "unshare", kind)
+    assert failures(options) == []
+
+
+def test_a_runtime_that_cannot_be_looked_into_is_a_failure(running):
+    """To the user nobody it looks like any other process."""
+    running("containerd")
+    code = (
+        "from module_utils.node import liveness, liveness_dirs as d\n"
+        "o = dict(liveness.defaults(), containerd=[], crio_address='/none', storage_root='/none')\n"
+        "print(json.dumps([one.failed for one in d.read(o)]))"
+    )
+    found = inside(["setpriv", "--reuid=65534", "--clear-groups"], code)
+    assert len(found) == 1
+    assert found[0].endswith("/fd cannot be read (permission denied)")
 
 
 def test_crio_sandboxes_hold_addresses_until_their_network_is_stopped(tmp_path, options, listen):
