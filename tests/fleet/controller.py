@@ -111,8 +111,8 @@ class Controller:
         except subprocess.TimeoutExpired:
             return True
         finally:
-            for host in self.fleet.names:
-                self.fleet.kill_all(host)
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            for host in self.fleet.names:
+                self.fleet.kill_all(host)

@@ -198,7 +198,9 @@ def _others(first: int) -> list[int]:
 def proxy_command(folder: str) -> str:
     """What an SSH client runs to speak with the sshd of the node %h."""
     enter = "exec nsenter --target $(cat %s/%%h.pid) --net --mount --pid --ipc --uts -- " % folder
-    return "sh -c %s" % shlex.quote(enter + "/usr/sbin/sshd -i -f /etc/fleet/sshd_config -E /run/sshd.log")
+    # It lives as long as the connection that others share. Who waits for the end of the first client's messages must
+    # not wait for it.
+    return "sh -c %s" % shlex.quote(enter + "/usr/sbin/sshd -i -f /etc/fleet/sshd_config -E /run/sshd.log 2>/dev/null")
 
 
 def ssh_arguments(folder: str) -> list[str]:
