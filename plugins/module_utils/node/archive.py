@@ -134,7 +134,7 @@ class ArchiveSource:
         for magic, kind in _MAGICS:
             if head.startswith(magic):
                 return kind
-        if head[257:262] == b"ustar":
+        if head[257:262] == b"ustar" or head == bytes(512):  # zeros end a tar archive, also one without members
             return "tar"
         start = head[:16].decode("ascii", "replace").split("\n")[0]
         raise NodenetError(

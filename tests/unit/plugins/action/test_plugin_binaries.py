@@ -161,6 +161,13 @@ def test_directory_is_packed_the_same_way_each_time(play, tmp_path):
     assert (second["changed"], done.transfers) == (False, [])
 
 
+def test_a_directory_without_files(play, tmp_path):
+    (tmp_path / "files" / "plugins" / "folder").mkdir(parents=True)
+    result, _done = play(src=str(tmp_path / "files" / "plugins"))
+    assert result["failed"]
+    assert result["msg"].startswith(f"Cannot install plugins from {tmp_path}/files/plugins: no file at its top is an ")
+
+
 def test_part_of_a_directory(play, tmp_path):
     top = tmp_path / "files" / "cni"
     plugin_files.write(top / "bridge", plugin_files.elf("1"))
