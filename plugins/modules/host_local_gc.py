@@ -63,8 +63,11 @@ options:
     type: path
   live:
     description:
-      - A list of who is alive, from somebody who knows, such as the API of the cluster. It counts together with what
-        the sources on the node say.
+      - A list of who is alive, from somebody who knows, such as a runtime that this module does not. It counts
+        together with what the sources on the node say.
+      - The ids have to be those that the runtime passes to CNI plugins. In Kubernetes these are ids of sandboxes
+        (C(crictl pods -q --no-trunc)). The ids of containers in the status of a pod are others, and with a list of
+        those everybody seems dead.
     type: dict
     suboptions:
       attachments:
@@ -76,7 +79,7 @@ options:
         suboptions:
           container_id:
             description:
-              - Id of the container or sandbox as the runtime passes it to CNI plugins, or its first 12 or more
+              - Id of the sandbox or container as the runtime passes it to CNI plugins, or its first 12 or more
                 characters.
             type: str
             required: true
@@ -98,7 +101,8 @@ options:
         running or not.
       - V(processes) sees the containers that have processes, V(namespaces) the addresses in use in network namespaces,
         V(caches) the entries of O(results_dirs) whose namespace is still mounted. These three only ever keep
-        reservations. When they see a container that no runtime lists, all reservations with such a form of id are kept.
+        reservations. When they see processes of a container that no runtime lists, all reservations with such a form of
+        id are kept.
     type: list
     elements: str
     choices:

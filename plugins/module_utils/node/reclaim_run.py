@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 #: File systems that several nodes may have mounted: who is alive there only all of them together know.
 SHARED_FILE_SYSTEMS = (
     *("9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "ocfs2", "orangefs"),
-    *("smb3", "virtiofs", "fuse.ceph-fuse", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs"),
+    *("prl_fs", "pvfs2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"),
 )
+# programs that serve what this node alone has; of any other one nobody knows
+_FUSE_OF_ONE_NODE = ("fuse.fuse-overlayfs", "fuse.lxcfs", "fuse.ntfs-3g")
 _MAX_CACHE_FILE = 4 << 20
 
 
@@ -94,6 +96,11 @@ def _liveness_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return dict(options, attachments=live.get("attachments"), list_age=live.get("age") or 0.0)
 
 
+def is_shared(kind: str) -> bool:
+    """Tell whether several nodes may have mounted a file system of this kind."""
+    return kind in SHARED_FILE_SYSTEMS or (kind.startswith("fuse.") and kind not in _FUSE_OF_ONE_NODE)
+
+
 # --- looking
 
 
@@ -138,7 +145,7 @@ def _look(
         path = target.path
         try:
             kind = mounts.file_system(path) if selected and os.path.isdir(path) else ""
-            if kind in SHARED_FILE_SYSTEMS:
+            if is_shared(kind):
                 raise NodenetError(f"it is on a file system ({kind}) that other nodes may use as well")
             with Store(target.data_dir, target.name, create=False) as store, store.lock(lock_timeout):
                 snapshot = store.snapshot()
