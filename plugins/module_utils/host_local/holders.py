@@ -48,7 +48,7 @@ class Holders:
                 continue
             holder: dict[str, Any] = {"container_id": one.container_id, "ifname": one.ifname}
             if live is not None:
-                holder["alive"] = live.judge(one.container_id, one.ifname)
+                holder["alive"] = live.judge(one.container_id, one.ifname, str(one.address))
                 if holder["alive"] is False and snapshot.now - one.mtime < young:
                     holder["alive"] = None
                 if holder["alive"] is False:

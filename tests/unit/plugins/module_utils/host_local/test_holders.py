@@ -67,6 +67,20 @@ def test_who_is_alive(report_of):
     assert report.range_sets[0]["leaked"] == 0
 
 
+def test_a_holder_whose_address_is_in_use_is_alive(report_of):
+    """Evidence of a node also says which addresses its namespaces carry, and host_local_gc keeps those."""
+
+    class InUse(LiveAttachments):
+        def judge(self, container_id, ifname, address=""):
+            return address == "10.9.0.5" or super().judge(container_id, ifname, address)
+
+    live = InUse([{"container_id": B, "ifname": "eth0"}])
+    files = dict(RESERVED, **{"10.9.0.5.holder": A + "\r\neth0", "10.9.0.6.holder": A + "\r\neth0"})
+    report = report_of(files, live)
+    assert [one["holder"]["alive"] for one in report.reservations] == [True, False]
+    assert facts(report) == {"ipam-holder-leaked": "10.9.0.6.holder"}
+
+
 def test_a_young_holder_may_be_newer_than_the_list(report_of):
     live = LiveAttachments([{"container_id": B, "ifname": "eth0"}])
     report = report_of(dict(RESERVED, **{"10.9.0.5.holder": A + "\r\neth0"}), live, age_s=5)
