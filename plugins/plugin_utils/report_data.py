@@ -34,8 +34,22 @@ _LETTERS = {"conflict": "C", "static": "S", "leaked": "L", "live": "A", "reserve
 _HEX = frozenset("0123456789abcdef")
 
 
+def grouped(findings: t.Iterable[Json]) -> list[Json]:
+    """Return *findings* with those that say the same of several hosts as one, and in ``count`` how many it stands for.
+
+    What a thousand hosts have in common is one thing to do.
+    """
+    found: dict[tuple[str, ...], Json] = {}
+    for one in findings:
+        key = tuple(one[part] for part in ("severity", "code", "where", "text", "hint"))
+        group = found.setdefault(key, dict(one, hosts=[], count=0))
+        group["hosts"] += one["hosts"]
+        group["count"] += 1
+    return [dict(one, hosts=list(dict.fromkeys(one["hosts"]))) for one in found.values()]
+
+
 def page_data(audit: Audit, findings: list[Json]) -> Json:
-    """Return what page.js reads, with *findings* in the order given."""
+    """Return what page.js reads, with the `grouped` *findings* in the order given."""
     hosts = {one["host"]: index for index, one in enumerate(audit.hosts)}
     hints: dict[str, int] = {}
     rows = []
@@ -43,7 +57,7 @@ def page_data(audit: Audit, findings: list[Json]) -> Json:
         hint = hints.setdefault(visible(one["hint"]), len(hints))
         texts = [visible(one[key]) for key in ("where", "text")]
         known = [hosts[host] for host in one["hosts"] if host in hosts]
-        rows.append([SEVERITIES.index(one["severity"]), visible(one["code"]), known, *texts, hint])
+        rows.append([SEVERITIES.index(one["severity"]), visible(one["code"]), known, *texts, hint, one["count"]])
     return {
         "hosts": [visible(host) for host in hosts],
         "signs": SIGNS,

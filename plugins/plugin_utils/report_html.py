@@ -21,7 +21,7 @@ import typing as t
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_data import SIGNS, page_data
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_data import SIGNS, grouped, page_data
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import MOST, Audit, Json, percent, visible
 
 _PARTS = pathlib.Path(__file__).parent / "report_page"
@@ -37,7 +37,7 @@ def html(audit: Audit) -> str:
     style, script = _part("page.css"), _part("page.js")
     document = audit.document
     summary = document["summary"]
-    findings = audit.findings()
+    findings = grouped(audit.findings())
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,

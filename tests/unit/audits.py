@@ -245,7 +245,7 @@ def large(hosts=1000, reservations=250):
             )
             for step in range(reservations)
         ]
-        found = [finding(text=f"{reservations // 20} leaked on this node")] if number % 3 == 0 else []
+        found = [finding(text=f"{reservations // 20} leaked: {address[9]} and others")] if number % 3 == 0 else []
         found += [finding("IPAM009", "info", text="foreign file")] if number % 5 == 0 else []
         reports[f"node-{number:04d}"] = ([network("cbr0", [[f"{address[1]}-{address[510]}"]], held)], found)
     return document(reports, missing=["node-9998", "node-9999"])

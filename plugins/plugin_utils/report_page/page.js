@@ -281,13 +281,19 @@ function map(pool, sought) {
     const step = (index) => typeof start === "number" ? start + index : start + BigInt(index);
     const grid = el("div", {class: "grid", role: "group", "aria-label": `Addresses from ${format(start)}`});
     const cells = [];
+    const there = (index) => held.has(step(index)) || spans(pool).some((one) => inside(step(index), one));
     for (let index = 0; index < 256; index++) {
       if (index % 16 === 0) {
+        if (!Array.from({length: 16}, (_, offset) => index + offset).some(there)) {
+          cells.push(...Array(16).fill(null));
+          index += 15;
+          continue;
+        }
         const label = typeof start === "number" ? "." + index : ":" + index.toString(16);
         grid.append(el("span", {class: "row", "aria-hidden": "true"}, label));
       }
       const key = step(index);
-      if (!held.has(key) && !spans(pool).some((one) => inside(key, one))) {
+      if (!there(index)) {
         grid.append(el("span", {class: "c none"}));
         cells.push(null);
         continue;
@@ -366,29 +372,41 @@ function later(action) {
   };
 }
 
+function hostsCell(one) {
+  if (one.names.length <= 4) return said(one.hosts);
+  const names = el("bdi", {hidden: true});
+  const button = el("button", {type: "button", class: "link", "aria-expanded": "false", onclick: () => {
+    names.hidden = !names.hidden;
+    names.textContent = one.hosts;
+    button.setAttribute("aria-expanded", String(!names.hidden));
+  }}, `${number.format(one.names.length)} hosts`);
+  return el("span", null, button, " ", names);
+}
+
 function findingsPart() {
   const place = byId("findings-table");
   if (!place) return null;
-  const rows = data.findings.map(([severity, code, hosts, where, text, hint]) => {
+  const rows = data.findings.map(([severity, code, hosts, where, text, hint, count]) => {
     const names = hosts.map(hostName);
-    return {severity, code, where, text, hint: data.hints[hint], names, hosts: names.join(", ")};
+    return {severity, code, where, text, hint: data.hints[hint], names, hosts: names.join(", "), count};
   });
   const list = table({
     caption: "Findings", rows, step: 100,
     columns: [
       {label: "Severity", key: (one) => one.severity, cell: (one) => el("span", {class: SEVERITIES[one.severity] + "-t"}, SEVERITIES[one.severity])},
       {label: "Code", as: "k", key: (one) => one.code, cell: (one) => one.code},
-      {label: "Hosts", key: (one) => one.hosts, cell: (one) => said(one.names.length > 4 ? `${one.names.slice(0, 3).join(", ")} and ${one.names.length - 3} more` : one.hosts)},
+      {label: "Hosts", key: (one) => one.hosts, as: "h", cell: hostsCell},
       {label: "Where", as: "m", key: (one) => one.where, cell: (one) => said(one.where)},
       {label: "What", key: (one) => one.text, as: "w", cell: (one) => said(one.text)},
       {label: "What to do", key: (one) => one.hint, as: "w", cell: (one) => said(one.hint)},
     ],
   });
+  const sum = (some) => some.reduce((total, one) => total + one.count, 0);
   const kinds = new Map();
-  for (const one of rows) kinds.set(one.code, {severity: one.severity, count: (kinds.get(one.code) || {count: 0}).count + 1});
-  const kind = el("select", null, el("option", {value: ""}, `All (${number.format(rows.length)})`));
+  for (const one of rows) kinds.set(one.code, {severity: one.severity, count: (kinds.get(one.code) || {count: 0}).count + one.count});
+  const kind = el("select", null, el("option", {value: ""}, `All (${number.format(sum(rows))})`));
   for (const [severity, name] of SEVERITIES.entries()) {
-    const total = rows.filter((one) => one.severity === severity).length;
+    const total = sum(rows.filter((one) => one.severity === severity));
     if (total) kind.append(el("option", {value: severity}, `All of severity ${name} (${number.format(total)})`));
   }
   for (const [code, one] of [...kinds].sort((a, b) => a[1].severity - b[1].severity || natural(a[0], b[0]))) {
@@ -412,18 +430,19 @@ function poolsPart() {
   const trouble = (pool) => pool.conflicts * 1e6 + (pool.leaked || 0) * 10 + (pool.use || 0);
   const rows = [...pools].sort((a, b) => trouble(b) - trouble(a));
   const figure = (label, key) => ({label, n: true, first: -1, key, cell: (one) => count(key(one))});
+  const any = (key) => rows.some((one) => one[key] !== null);
   const list = table({
     caption: "Pools", rows, step: 50, detail: poolDetail,
     columns: [
       {label: "Pool", as: "p", key: (one) => poolName(one), cell: (one) => el("bdi", null, ...poolName(one).split(/(?<=-)/).flatMap((part) => [part, el("wbr")]))},
       {label: "Network", key: (one) => one.net.n, cell: (one) => said(one.net.n)},
-      {label: "Host", as: "m", key: (one) => hostName(one.net.host), cell: (one) => said(hostName(one.net.host))},
+      {label: "Host", as: "h", key: (one) => hostName(one.net.host), cell: (one) => said(hostName(one.net.host))},
       figure("Usable", (one) => one.usable), figure("Reserved", (one) => one.reserved), figure("Static", (one) => one.fixed),
       figure("Leaked", (one) => one.leaked), figure("Conflicts", (one) => one.conflicts), figure("Free", (one) => one.free),
       {label: "Use", n: true, first: -1, key: (one) => one.use, cell: useCell},
-      {label: "Full in", n: true, key: (one) => one.full, cell: (one) => one.full === null ? "" : span(one.full)},
-      {label: "What helps", key: (one) => one.action, cell: (one) => ACTIONS[one.action] || ""},
-    ],
+      any("full") && {label: "Full in", n: true, key: (one) => one.full, cell: (one) => one.full === null ? "" : span(one.full)},
+      any("action") && {label: "What helps", key: (one) => one.action, cell: (one) => ACTIONS[one.action] || ""},
+    ].filter((one) => one),
   });
   const text = el("input", {type: "search", spellcheck: "false"});
   text.addEventListener("input", later(() => {

@@ -394,6 +394,15 @@ class TestHtml:
         assert lan["a"][1] == "2001:db8::a"
         assert made["twice"] == [["lan", "192.0.2.50", [0, 1]]]
 
+    def test_what_several_hosts_have_in_common_is_one_row(self):
+        same = [audits.finding(text="no bridge")]
+        made = audits.document({"n1": ([], same), "n2": ([], [*same, audits.finding(text="other")]), "n3": ([], same)})
+        rows = json.loads(Reader(report_html.html(Audit(made))).raw["script", "data"])["findings"]
+        where = "/var/lib/cni/networks/cbr0"
+        assert rows == [[1, "IPAM011", [0, 1, 2], where, "no bridge", 0, 3], [1, "IPAM011", [1], where, "other", 0, 1]]
+        assert "4 warnings" in report_html.html(Audit(made))
+        assert len(csv_text("findings", Audit(made)).splitlines()) == 5
+
     def test_an_address_that_is_none_does_no_harm(self):
         held = [
             audits.reservation("10.1.0.2", "a"),
