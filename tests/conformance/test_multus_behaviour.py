@@ -282,6 +282,21 @@ def test_a_second_add_leaves_the_first_alone(node):
     assert node.left() == ([], [], [])
 
 
+def test_the_result_has_the_version_of_the_configuration(node):
+    rc, document, _stderr = node.call("ADD", cniVersion="0.3.1")
+    assert (rc, document["cniVersion"], document["ips"][0]["version"]) == (0, "0.3.1", "4")
+    assert node.call("DEL")[0] == 0
+
+
+def test_a_result_that_the_version_cannot_hold_stays_as_it_is(node):
+    path = node.root / "bin" / "main"
+    path.write_text(path.read_text().replace('"ips": [{"address": "10.0.0.5/24", "interface": 0}]', '"dns": {}'))
+    rc, document, _stderr = node.call("ADD", cniVersion="0.2.0")
+    assert (rc, document["cniVersion"]) == (0, "1.1.0")
+    assert node.call("DEL", cniVersion="0.2.0")[0] == 0
+    assert node.left() == ([], [], [])
+
+
 # --- reported cases
 
 

@@ -111,7 +111,7 @@ class _Adding:
             result = self._attach(client is not None)
             if client is not None and self.entries and session.pod.namespace not in session.config.system_namespaces:
                 self._tell(client, pod)
-            printed = _in_version(result, session.call.cni_version)
+            printed = _in_version(result, session.config.cni_version)
         except BaseException:
             self.take_back()
             raise
@@ -218,7 +218,13 @@ class _Adding:
 
 
 def _in_version(result: Document, version: str) -> Document:
-    """Return the result in the layout of the version that the runtime asked for (M11)."""
-    if result.get("cniVersion") == version:
+    """Return the result in the layout of the version that the runtime asked for (M11).
+
+    One that this layout cannot hold (no address in 0.2.0) stays as it is; runtimes go by the version in it.
+    """
+    if not version or result.get("cniVersion") == version:
         return result
-    return results.convert(result, version)
+    try:
+        return results.convert(result, version)
+    except CniError:
+        return result
