@@ -585,6 +585,11 @@ REGISTRY = {
         "range set {set} was {before} in the report before, and is {ranges}",
         "nothing, if that was intended; reservations outside of the new ranges stay until their owners give them back",
     ),
+    "ipam-rotation-unusable": (
+        "IPAM039", "error", FAILS,
+        "last_reserved_ip.{set} cannot be used: {reason}",
+        "remove it; the Go plugin fails in each ADD over it, and leaves the address behind that it has just reserved",
+    ),
     "multus-kubeconfig-unreadable": (
         "MULTUS001", "warning", UNAFFECTED,
         "cannot be read: {reason}",

@@ -204,9 +204,15 @@ def _report_network(
     sets, path = network.known_range_sets(), network.path
     # the conf dir has told the rest of the network's facts
     facts = [fact for fact in network.facts if fact["kind"] == "conf-ipam-invalid"]
+    unusable: dict[str, Any] = {"kind": "ipam-rotation-unusable", "where": path}
     with Store(network.data_dir, network.name, create=False) as store, store.lock(lock_timeout):
         snapshot = store.snapshot()
-        last_reserved = [store.last_reserved_text(index) for index in range(len(sets))]
+        last_reserved = []
+        for index in range(len(sets)):
+            told = len(store.warnings)
+            last_reserved.append(store.last_reserved_text(index))
+            reasons = [one.rpartition(": ")[2] for one in store.warnings[told:]]
+            facts += [dict(unusable, set=index, reason=reason) for reason in reasons]
         report = Report(snapshot, sets, last_reserved, live, path)
         if report.foreign:
             report.add_foreign_copies(snapshot, foreign_contents(store))

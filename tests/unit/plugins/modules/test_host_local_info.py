@@ -553,3 +553,11 @@ def test_two_reports_tell_that_the_range_changed(run_module, node):
     node.define("lan", "198.51.100.0/29")
     (one,) = run_module(NAME, node.options(previous=before))["findings"]
     assert (one["code"], "192.0.2.1-192.0.2.6" in one["text"]) == ("IPAM038", True)
+
+
+def test_a_rotation_that_cannot_be_used(run_module, node):
+    node.define("lan", "192.0.2.0/29")
+    (node.data / "lan" / "last_reserved_ip.0").mkdir(parents=True)
+    (one,) = run_module(NAME, node.options())["findings"]
+    assert (one["code"], one["go"]) == ("IPAM039", "fails")
+    assert one["text"] == "last_reserved_ip.0 cannot be used: is a directory"
