@@ -615,8 +615,10 @@ def test_addresses_in_use_in_bound_and_in_busy_namespaces(namespaces):
     found = inside(
         namespaces,
         "from module_utils.node import liveness_netns as n\n"
-        "s = n.read(); print(json.dumps([s.failed, s.in_use, s.authoritative]))",
+        "s = n.read(); print(json.dumps([s.failed, s.in_use, s.authoritative, sorted(s.running)]))",
     )
+    # not the one that is bound and empty, and none of the node itself
+    assert [one for one in found[3] if one.startswith("198.51.100.7")] == ["198.51.100.78"]
     assert (found[0], found[2]) == ("", False)
     assert found[1]["198.51.100.77"] == "/run/net ns/moved"
     assert found[1]["2001:db8::77"] == "/run/net ns/moved"
