@@ -98,7 +98,7 @@ class Browser:
             self._read(deadline, f"tells {method}")
 
     def _read(self, deadline: float, what: str) -> None:
-        ready, _, _ = select.select([self._answers], [], [], max(0, deadline - time.monotonic()))
+        ready = select.select([self._answers], [], [], max(0, deadline - time.monotonic()))[0]
         if not ready:
             raise BrowserError(f"the browser never {what}")
         chunk = os.read(self._answers, 1 << 20)

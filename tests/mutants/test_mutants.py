@@ -22,8 +22,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = json.loads(Path(__file__).with_name("mutants.json").read_text("utf-8"))
-FOLDERS = ("plugins/module_utils", "tests/conformance", "tests/cases", "tests/unit/plugins/module_utils")
-FILES = ("pytest.ini", "tests/conftest.py", "tests/unit/api_server.py")
+FOLDERS = (
+    "plugins/module_utils",
+    "plugins/plugin_utils",
+    "tests/conformance",
+    "tests/cases",
+    "tests/unit/plugins/module_utils",
+    "tests/unit/plugins/plugin_utils",
+)
+FILES = ("pytest.ini", "tests/conftest.py", "tests/unit/api_server.py", "tests/unit/audits.py")
 # The races need this long to show a fault surely.
 RACE_SECONDS = "2"
 
