@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import sys
 import tarfile
 from pathlib import Path
 
@@ -60,3 +61,14 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
     member.size = len(content)
     member.mode = mode
     tar.addfile(member, io.BytesIO(content))
+
+
+def main(folder: str, *releases: str) -> None:
+    """Make these releases for this machine, and the file with their checksums."""
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
+    made = [archive(Path(folder), "cni-plugins-linux-%s-v%s.tgz" % (machine, one), one) for one in releases]
+    Path(folder, "SHA256SUMS").write_text("".join("%s  %s\n" % (digest(path), path.name) for path in made))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -41,20 +41,23 @@ def test_remove(control, tmp_path):
     assert run.failed["node1"] == 1, run.text[-6000:]
     assert f"1 addresses are held by containers that are alive or may be, as {address} of podnet by {POD}" in run.words
     assert list(run.modules_by_task("node1")) == ["nodenet.cni.node : Look who uses the networks"]
-    assert there("/etc/cni/net.d/10-podnet.conflist").exists() and (there("/opt/cni/bin/bridge")).exists()
+    assert there("/etc/cni/net.d/10-podnet.conflist").exists()
+    assert (there("/opt/cni/bin/bridge")).exists()
 
     # Another network would come into effect: that has to be meant.
     (data / address).unlink()
     run = controller.play("remove")
     assert run.failed["node1"] == 1, run.text[-6000:]
     assert "containerd would use network other instead of podnet" in run.words
-    assert there("/etc/cni/net.d/10-podnet.conflist").exists() and (there("/opt/cni/bin/bridge")).exists()
+    assert there("/etc/cni/net.d/10-podnet.conflist").exists()
+    assert (there("/opt/cni/bin/bridge")).exists()
 
     (data / address).write_bytes(POD.encode() + b"\r\neth0")
     wanted = {"node_remove_expect_effective": "other", "node_remove_force": True}
     predicted = controller.play("remove", "--check", **wanted)
     assert predicted.code == 0, predicted.text[-6000:]
-    assert there("/etc/cni/net.d/10-podnet.conflist").exists() and (there("/opt/cni/bin/bridge")).exists()
+    assert there("/etc/cni/net.d/10-podnet.conflist").exists()
+    assert (there("/opt/cni/bin/bridge")).exists()
     run = controller.play("remove", **wanted)
     assert run.code == 0, run.text[-6000:]
     assert run.changed == predicted.changed == {"node1": 4}

@@ -348,15 +348,33 @@ def molecule(arguments: list[str]) -> str:
     scenarios = glob.glob(SCENARIOS)
     if not scenarios:
         raise Failed("there is no molecule scenario in the tree")
-    text = call(
-        base(),
-        *("molecule", "test", "--no-command-borders", *(arguments or ["--all"])),
-        keep=True,
-        ANSIBLE_INVENTORY_UNPARSED_FAILED="true",
-        ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="true",
-    )
+    if os.geteuid() != 0:
+        raise NotRun("the nodes of the scenarios need root")
+    problem = packages.ensure(packages.GO_PLUGIN)
+    if problem:
+        if in_ci():
+            raise Failed(problem)
+        raise NotRun(problem)
+    nodes = tempfile.mkdtemp(prefix="nodenet-molecule-", dir="/run")
+    state = os.path.join(nodes, "state")
+    program = os.path.join(ROOT, "tests", "fleet", "nodes.py")
+    try:
+        text = call(
+            base(),
+            *("molecule", "test", "--no-command-borders", *(arguments or ["--all"])),
+            keep=True,
+            ANSIBLE_INVENTORY_UNPARSED_FAILED="true",
+            ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="true",
+            NODENET_FLEET=state,
+        )
+    finally:
+        call(base(), "python", program, "down", state)
+        os.rmdir(nodes)
     if re.search(r"no hosts matched", text):
         raise Failed("a play of a scenario found no hosts")
+    ran = re.search(r"Molecule executed (\d+) scenarios? \(\D*\1 successful", text)
+    if not arguments and (not ran or int(ran.group(1)) != len(scenarios)):
+        raise Failed("not all of the %d scenarios were executed" % len(scenarios))
     return "%d scenarios" % len(scenarios)
 
 
