@@ -27,6 +27,17 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import (
     told,
 )
 
+#: problem: the kind of its finding
+KINDS = {
+    "invalid": "fleet-plan-invalid",
+    "twice": "fleet-plan-twice",
+    "gateway": "fleet-plan-gateway",
+    "foreign_range": "fleet-plan-foreign-range",
+    "held": "fleet-plan-held",
+    "outside": "fleet-plan-outside",
+    "missing": "fleet-plan-missing",
+    "unplanned": "fleet-plan-unplanned",
+}
 #: How many hosts are named into whose ranges an address is planned: all of them may have one range.
 _MOST_HOSTS = 50
 
@@ -224,6 +235,6 @@ def findings(found: t.Iterable[Json]) -> t.Iterator[Json]:
         if one["holder"] is not None:
             params["holder"] = f"{one['holder']} on {others}"
         about = [*one["hosts"], *one["other_hosts"]]
-        kind = "fleet-plan-" + one["problem"].replace("_", "-")
+        kind = KINDS[one["problem"]]
         where, subject = f"network {one['network']}", one["address"] or ", ".join(one["owners"])
         yield told(kind, where, dict.fromkeys(about), subject, network=one["network"], **params)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 
-from ..cni import gojson
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
 from ..host_local.foreign import foreign_contents, is_address
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any, Sequence
 
     from ..host_local.live import LiveAttachments
-    from .networks import Network
 
 #: Version of the report's form; fleet_audit refuses one that it does not know.
 REPORT_VERSION = 1
@@ -58,8 +56,11 @@ def report(
     check_timeout(lock_timeout, "lock_timeout")
     from . import networks as definitions
 
+    if names is not None or config is not None:
+        from . import ipam_named
+
     if config is not None:
-        found, facts = _configured(config, flannel_subnet_file)
+        found, facts = ipam_named.configured(config, flannel_subnet_file)
     else:
         found, facts = definitions.all_networks(conf_dir, flannel_subnet_file)
     networks = [Target(one.name, network=one) for one in found]
@@ -68,7 +69,7 @@ def report(
     data_dirs = data_dirs_of(networks, data_dir)
     if names is not None:
         known = {one.name: one for one in networks}
-        networks = [known.get(name) or _orphan(name, data_dirs, conf_dir) for name in dict.fromkeys(names)]
+        networks = [known.get(name) or ipam_named.orphan(name, data_dirs, conf_dir) for name in dict.fromkeys(names)]
         facts = [fact for fact in facts if fact.get("network") in names]
     elif config is None:
         left, more = orphans(networks, data_dirs)
@@ -115,19 +116,6 @@ def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
     return findings.from_facts(facts)
 
 
-def _configured(config: dict[str, Any], flannel_subnet_file: str) -> tuple[list[Network], list[dict[str, Any]]]:
-    from . import networks as definitions
-
-    where = "the option config"
-    found = definitions.network_of(where, gojson.from_plain(config), flannel_subnet_file)
-    if not found:
-        raise NodenetError(f"Cannot report the networks of {where}: none of its plugins uses host-local")
-    for one in found:
-        if not valid_name(one.name):
-            raise NodenetError(f"Cannot report network {one.name!r} of {where}: it needs a valid name")
-    return definitions.each_once(found)
-
-
 def _judge(live: dict[str, Any], facts: list[dict[str, Any]]) -> LiveAttachments:
     if live.get("discover"):
         from . import liveness
@@ -141,18 +129,6 @@ def _judge(live: dict[str, Any], facts: list[dict[str, Any]]) -> LiveAttachments
     if live["attachments"] is None:
         raise NodenetError("Cannot tell who is alive: give live.attachments, or set live.discover=true")
     return LiveAttachments(live["attachments"])
-
-
-def _orphan(name: str, data_dirs: Sequence[str], conf_dir: str) -> Target:
-    if not valid_name(name):
-        raise NodenetError(f"Cannot report network {name!r} in {conf_dir}: that is no network name")
-    for data_dir in data_dirs:
-        if os.path.isdir(network_dir(data_dir, name)):
-            return Target(name, data_dir)
-    raise NodenetError(
-        f"Cannot report network {name} in {conf_dir}: no file defines it with host-local, and there is no directory of "
-        f"that name in {', '.join(data_dirs)}"
-    )
 
 
 def data_dirs_of(networks: Sequence[Target], data_dir: str | None = None) -> list[str]:
