@@ -220,3 +220,42 @@ def test_role_multus(tmp_path, play, state):
     if state == "present":
         (plugin,) = json.loads((conf / "00-multus.conflist").read_text())["plugins"]
         assert sorted(plugin) == ["binDir", "cniDir", "confDir", "delegates", "kubeconfig", "type"]
+
+
+def test_multus_on_the_way_of_a_node(play, tmp_path):
+    """Bootstrap writes a network and puts Multus in front, a second run changes nothing, the way back goes in order."""
+    (tmp_path / "bin").mkdir()
+    for name in ("multus", "macvlan", "bridge", "host-local", "portmap"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "n1" / "net.d" / "10-lan.conflist").unlink()
+    more = {
+        "node_bin_dir": str(tmp_path / "bin"),
+        "node_state_dir": str(tmp_path / "state"),
+        "node_prerequisites": False,
+        "node_probe": False,
+        "networks_conflists": [{"name": "podnet", "preset": "bridge", "subnet": "10.22.0.0/16"}],
+        "networks_containerd_config": "",
+        "networks_crio_config": "",
+        "multus_containerd_config": "",
+        "multus_crio_config": "",
+        "multus_cache_dir": str(tmp_path / "cache"),
+        "multus_kubeconfig": {"server": "https://10.96.0.1:443", "ca": "ca", "token": "opaque-1"},
+    }
+    conf = tmp_path / "n1" / "net.d"
+    text, code = play("bootstrap", "--limit", "n1", "--check", **more)
+    assert code == 0, text
+    assert list(conf.iterdir()) == []
+    text, code = play("bootstrap", "--limit", "n1", **more)
+    assert code == 0, text
+    assert "changed=2 " in text, text
+    assert sorted(path.name for path in conf.iterdir()) == ["00-multus.conflist", "10-podnet.conflist", "multus.d"]
+    (plugin,) = json.loads((conf / "00-multus.conflist").read_text())["plugins"]
+    assert plugin["delegates"][0]["name"] == "podnet"
+    # a changed network reaches Multus' copy in the same run
+    more["networks_conflists"][0]["subnet"] = "10.23.0.0/16"
+    text, code = play("bootstrap", "--limit", "n1", **more)
+    assert code == 0, text
+    assert "10.23.0.0/16" in (conf / "00-multus.conflist").read_text()
+    text, code = play("bootstrap", "--limit", "n1", **dict(more, multus_state="absent", multus_remove_plugin="never"))
+    assert code == 0, text
+    assert [path.name for path in conf.iterdir()] == ["10-podnet.conflist"]

@@ -302,7 +302,7 @@ def _refuse_unexpected(
             if not will["known"] or (plan.result["state"] == "absent" and was["network"] not in gone):
                 continue  # unknown, or no matter of Multus'
             expected = wanted.get(runtime) or (will["network"] or "any other network")
-            hint = "; set expect_effective to the network that is meant"
+            hint = "; set expect_effective to the network that is meant" if will["network"] is not None else ""
         if will["network"] != expected:
             network = f"network {will['network']}" if will["network"] is not None else "no network"
             if not will["known"]:
