@@ -1,0 +1,137 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What only a process of multus can show: what is loaded, streams that are gone, signals, delegates that stay."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from multus_node import Node
+from multus_scenario import require_namespaces
+from plugin_drivers import text
+
+NO_API = {"__future__", "_ctypes", "_json", "_signal", "_socket", "_stat", "_struct", "binascii", "errno", "posix"}
+NO_API |= {"select", "time"}
+
+
+@pytest.fixture(scope="module")
+def multus(_collection_path, tmp_path_factory):
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
+
+    require_namespaces()
+    root = str(_collection_path / "ansible_collections" / "nodenet" / "cni" / "plugins" / "module_utils")
+    folder = str(tmp_path_factory.mktemp("bin"))
+    return executables.build(root, folder, ["multus"], os.path.realpath(sys.executable))[0]
+
+
+@pytest.fixture
+def node(_collection_path, tmp_path):
+    made = Node(tmp_path)
+    yield made
+    made.close()
+
+
+def loaded(multus, node, command):
+    """Return what a call loads besides what the interpreter starts with: (others' modules, ours by their last name)."""
+    interpreter = [os.path.realpath(sys.executable), "-IBS", "-X", "importtime"]
+    with open(multus, encoding="utf-8") as stream:
+        starter = stream.readline()[len("#!") :].split()[0]
+    bare = subprocess.run([*interpreter, "-c", "pass"], stderr=subprocess.PIPE, check=True).stderr
+    call = subprocess.run(
+        [*interpreter, starter],
+        env=node.environment(command),
+        input=json.dumps(node.config).encode(),
+        capture_output=True,
+        check=True,
+    ).stderr
+    lines = [
+        {line.rpartition(b"|")[2].strip().decode() for line in text.splitlines() if line.startswith(b"import time:")}
+        for text in (bare, call)
+    ]
+    names = lines[1] - lines[0]
+    foreign = {name for name in names if not name.startswith("nodenet_cni")}
+    return foreign, {name.rpartition(".")[2] for name in names - foreign}
+
+
+def test_it_loads_only_what_the_command_needs(multus, node):
+    node.config["kubeconfig"] = ""
+    foreign, ours = loaded(multus, node, "ADD")
+    assert foreign <= NO_API
+    assert {"adding", "cache", "ifnames", "chain"} <= ours
+    assert not {"kube", "resolve", "devices", "deviceinfo", "netstatus", "defaultroute", "deleting", "upkeep"} & ours
+    foreign, ours = loaded(multus, node, "CHECK")
+    assert foreign <= NO_API
+    assert not {"kube", "adding", "deleting", "netns", "links", "cache"} & ours
+    foreign, ours = loaded(multus, node, "DEL")
+    assert foreign <= NO_API
+    assert not {"kube", "resolve", "adding", "netns", "links", "upkeep"} & ours
+    foreign, ours = loaded(multus, node, "VERSION")
+    assert foreign <= NO_API - {"_ctypes", "_socket", "select", "binascii"}
+    assert not {"config", "delegate", "chain"} & ours
+
+
+def test_a_del_with_a_cache_does_not_ask_the_api(multus, node):
+    assert node.call("ADD")[0] == 0
+    node.api.calls = []
+    foreign, ours = loaded(multus, node, "DEL")
+    assert foreign <= NO_API
+    assert "kube" not in ours
+    assert node.api.calls == []
+    assert node.left() == ([], [], [])
+
+
+def start(multus, node, command, stdout=subprocess.PIPE):
+    process = subprocess.Popen(
+        [multus], env=node.environment(command), stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE
+    )
+    process.stdin.write(json.dumps(node.config).encode())
+    process.stdin.close()
+    return process
+
+
+def finish(process):
+    with process:
+        stderr = process.stderr.read()
+        if process.stdout:
+            process.stdout.close()
+        process.wait(timeout=30)
+    return process.returncode, text(stderr)
+
+
+def test_a_reader_that_has_gone_gets_nothing_attached(multus, node):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        process = start(multus, node, "ADD", writing)
+    finally:
+        os.close(writing)
+    rc, stderr = finish(process)
+    assert rc == 1
+    assert "cannot write the result" in stderr
+    assert node.left()[:2] == ([], [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_while_a_delegate_runs(multus, node, number):
+    """The delegate goes on, as it does under the Go plugin; the DEL that follows takes down what it has made."""
+    path = node.root / "bin" / "one"
+    path.write_text(path.read_text().replace("ADD)\n", "ADD)\n    : > started; sleep 0.3\n", 1))
+    process = start(multus, node, "ADD")
+    deadline = time.monotonic() + 20
+    while not (node.root / "started").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    assert finish(process)[0] == -number
+    while len(node.left()[0]) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert node.left()[0] == ["cid-eth0", "cid-net1"]
+    assert node.call("DEL")[0] == 0
+    assert node.left() == ([], [], [])
