@@ -44,9 +44,9 @@ options:
   state:
     description:
       - V(present) writes what is missing or has changed.
-      - V(absent) removes every file of O(conf_dir) whose plugin is Multus, then the kubeconfig, and last the
-        executable, see O(remove_plugin). A kubeconfig that is not of Multus alone stays, and so does what Multus
-        remembers of running pods, for their end.
+      - V(absent) removes every file of O(conf_dir) whose plugin is Multus, then the kubeconfig with its directory
+        C(multus.d), and last the executable, see O(remove_plugin). A kubeconfig that is not of Multus alone stays, and
+        so does what Multus remembers of running pods, for their end.
     type: str
     choices:
       - present

@@ -157,6 +157,9 @@ def plan_absent(
             raise NodenetError(f"Cannot {verb}: the kubeconfig {options.kubeconfig_path} is a directory")
         if multus_kubeconfig.may_go(options.kubeconfig_path):
             plan.later.append(options.kubeconfig_path)
+    folder = _own_folder(options.kubeconfig_path)
+    if folder:
+        plan.later.append(folder)
     if plugin:
         plan.later.append(plugin)
     after = _refuse_unexpected(found, plan, options, verb, _expected_without(files))
@@ -185,11 +188,27 @@ def apply(plan: Plan) -> None:
     confwrite.apply_plan(plan)
     for path in plan.later:
         try:
-            files.remove_file(path)
-            if path == plan.later[0] and os.path.basename(os.path.dirname(path)) == "multus.d":
-                files.remove_directories([os.path.dirname(path)])  # if nobody keeps anything else there
+            if os.path.isdir(path) and not os.path.islink(path):
+                files.sweep_temporary(path)
+                files.remove_directories([path])  # it stays if somebody uses it meanwhile
+            else:
+                files.remove_file(path)
         except OSError as fault:
             raise NodenetError(f"Cannot remove {path}: {fault.strerror or fault}") from fault
+
+
+def _own_folder(kubeconfig_path: str) -> str:
+    """Return the directory of the kubeconfig if it is Multus' own and nobody keeps anything else there, else ""."""
+    from . import files
+
+    folder, name = os.path.split(kubeconfig_path)
+    if os.path.basename(folder) != "multus.d" or os.path.islink(folder):
+        return ""
+    try:
+        others = [one for one in os.listdir(folder) if one != name and not one.startswith(files.TEMPORARY_PREFIX)]
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    return "" if others else folder
 
 
 def _result(found: confdir.ConfDir, plan: Plan, state: str) -> dict[str, Any]:

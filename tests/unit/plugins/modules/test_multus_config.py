@@ -614,9 +614,9 @@ def test_case_uninstall_goes_in_order(run_module, node, case, tree, tmp_path):
     assert tree(tmp_path) == before
     done = run_module(NAME, node.options(remove_plugin="always", **one["input"]["params"]), diff=True)
     assert done == predicted
-    assert [path.replace("/multus.kubeconfig", "").rpartition("/")[2] for path in done["removed"]] == one["check"][
-        "order"
-    ]
+    names = [os.path.basename(path) for path in done["removed"]]
+    names.remove("multus.kubeconfig")
+    assert names == one["check"]["order"]
     assert {each["network"] for each in done["effective"]["after"].values()} == {one["check"]["effective_after"]}
     assert node.names() == ["10-calico.conflist"]
     assert not (node.bin / "multus").exists()
