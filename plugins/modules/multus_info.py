@@ -62,7 +62,7 @@ options:
         type: str
   networks:
     description:
-      - The networks of the cluster. Each is the whole object of the API, as M(kubernetes.core.k8s_info) returns them,
+      - The networks of the cluster. Each is the whole object of the API, as C(kubernetes.core.k8s_info) returns them,
         or a dictionary with C(name), C(namespace) (V(default)), C(config) (a dictionary or text) and C(annotations).
       - With O(api=true) these take precedence over the ones of the API server.
     type: list
