@@ -42,7 +42,7 @@ def test_remove(control, tmp_path):
     assert f"1 addresses are held by containers that are alive or may be, as {address} of podnet by {POD}" in run.words
     assert list(run.modules_by_task("node1")) == ["nodenet.cni.node : Look who uses the networks"]
     assert there("/etc/cni/net.d/10-podnet.conflist").exists()
-    assert (there("/opt/cni/bin/bridge")).exists()
+    assert there("/opt/cni/bin/bridge").exists()
 
     # Another network would come into effect: that has to be meant.
     (data / address).unlink()
@@ -50,14 +50,14 @@ def test_remove(control, tmp_path):
     assert run.failed["node1"] == 1, run.text[-6000:]
     assert "containerd would use network other instead of podnet" in run.words
     assert there("/etc/cni/net.d/10-podnet.conflist").exists()
-    assert (there("/opt/cni/bin/bridge")).exists()
+    assert there("/opt/cni/bin/bridge").exists()
 
     (data / address).write_bytes(POD.encode() + b"\r\neth0")
     wanted = {"node_remove_expect_effective": "other", "node_remove_force": True}
     predicted = controller.play("remove", "--check", **wanted)
     assert predicted.code == 0, predicted.text[-6000:]
     assert there("/etc/cni/net.d/10-podnet.conflist").exists()
-    assert (there("/opt/cni/bin/bridge")).exists()
+    assert there("/opt/cni/bin/bridge").exists()
     run = controller.play("remove", **wanted)
     assert run.code == 0, run.text[-6000:]
     assert run.changed == predicted.changed == {"node1": 4}
@@ -65,7 +65,7 @@ def test_remove(control, tmp_path):
     assert [path.name for path in there("/etc/cni/net.d").iterdir()] == ["90-other.conflist"]
     assert sorted(path.name for path in data.iterdir()) == [address, "lock"]
     for folder in ("/etc/modules-load.d", "/etc/sysctl.d"):
-        assert [path.name for path in there(folder).iterdir() if "nodenet" in path.name] == []
+        assert list(there(folder).glob("*nodenet*")) == []
     said = run.words.split("Show what stays")[1]
     assert "/opt/cni/bin/tuning" in said
     assert f"{address} of podnet by {POD}" in said
