@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import typing as t
 
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, Json, percent, visible
@@ -20,8 +21,9 @@ ADDRESSES = (
     *("host", "network", "range_set", "address", "state", "owner", "container_id", "ifname", "age_s"),
     "holder_container_id",
 )
-# what makes a spreadsheet take a cell for a formula, in ASCII and in the full width that some of them fold
-_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+# What makes a spreadsheet take a cell for a formula, in ASCII and in the full width that some of them fold. Where lists
+# are written with semicolons, spreadsheets begin a new cell after one, quotes or not.
+_FORMULA = re.compile("(^|;)([\\s'\"]*)(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def cell(value: t.Any) -> str:
@@ -31,7 +33,9 @@ def cell(value: t.Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     text = visible(value)
-    return "'" + text if text.lstrip(" '\"").startswith(_FORMULA) else text
+    if text[:1].isalnum() and ";" not in text:
+        return text
+    return _FORMULA.sub(r"\1'\2", text) if text else ""
 
 
 class _Lines:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import tempfile
@@ -64,7 +65,7 @@ def _write(path: str, pieces: t.Iterable[str], check_mode: bool) -> bool:
     temporary = ""
     try:
         if check_mode:
-            return _differs(path, "".join(pieces).splitlines(keepends=True))
+            return _differs(path, io.StringIO("".join(pieces), newline="\n"))
         handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(path) or ".")
         with open(handle, "w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(pieces)

@@ -123,7 +123,7 @@ class Page:
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self._target = target
         self._session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log", "Accessibility"):
+        for domain in ("Page", "Runtime", "Network", "Log", "Accessibility", "Performance"):
             self.call(f"{domain}.enable")
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
@@ -144,6 +144,11 @@ class Page:
         self._browser.wait_for("Page.loadEventFired", self._session)
         self.evaluate("1")
         return time.monotonic() - started
+
+    def processor_s(self) -> float:
+        """Seconds of processor time that the page took: what it costs, however busy the machine is."""
+        metrics = {one["name"]: one["value"] for one in self.call("Performance.getMetrics")["metrics"]}
+        return metrics["ProcessTime"]
 
     def _forget(self, method: str) -> None:
         mine = self._browser.events

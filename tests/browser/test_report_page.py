@@ -26,7 +26,7 @@ if chromium.program() is None:
     pytest.skip("not run: there is no Chromium (Debian package chromium-headless-shell)", allow_module_level=True)
 
 PHONE = {"width": 390, "height": 844}
-#: Seconds in which the page of 1,000 hosts with 250 reservations each is open, with room for a busy machine.
+#: Seconds in which the page of 1,000 hosts with 250 reservations each is open: of processor time, others work here too.
 OPEN_S = 2.0
 
 
@@ -151,11 +151,15 @@ CONTRAST = """
 
 
 class TestOpening:
-    def test_a_large_fleet_opens_quickly(self, browser, opened):
-        empty = min(opened("empty").seconds for _try in range(3))
-        large = min(opened("large").seconds for _try in range(3))
-        print(f"empty page {empty:.3f} s, 1,000 hosts {large:.3f} s")
-        assert large < max(OPEN_S, 30 * empty)
+    def test_a_large_fleet_opens_quickly(self, opened):
+        pages = {name: [opened(name) for _try in range(3)] for name in ("empty", "large")}
+        took = {name: min(one.seconds for one in pages[name]) for name in pages}
+        cost = {name: min(one.processor_s() for one in pages[name]) for name in pages}
+        print(
+            "seconds until the page is there, and of processor time: "
+            + ", ".join(f"{name} {took[name]:.3f} {cost[name]:.3f}" for name in pages)
+        )
+        assert cost["large"] - cost["empty"] < OPEN_S
 
     def test_only_what_is_opened_is_made(self, opened):
         page = opened("large")

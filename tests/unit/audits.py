@@ -164,6 +164,7 @@ HOSTILE = (
     "line\nbreak\r\n# HELP x",
     "=cmd|' /C calc'!A0",
     "+1+1",
+    "semicolon;=1+1",
     "-2+3",
     "@SUM(A1)",
     "\t=1",

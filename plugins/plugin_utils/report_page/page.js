@@ -222,7 +222,7 @@ function useCell(pool) {
 }
 
 const reservationColumns = [
-  {label: "Address", as: "m", key: (one) => one.place, cell: (one) => said(addressText(one))},
+  {label: "Address", as: "m", key: (one) => one.key, cell: (one) => said(addressText(one))},
   {label: "State", key: (one) => one.state, cell: (one) => stateCell(one.state)},
   {label: "Owner", key: (one) => one.owner, as: "w", cell: (one) => el("span", null, said(ownerText(one.owner)),
     one.state === "conflict" ? said(alsoOn(one)) : null,
@@ -349,7 +349,6 @@ function map(pool, sought) {
 
 function poolDetail(pool, sought) {
   const list = poolEntries(pool);
-  list.forEach((one, place) => { one.place = place; });
   const node = el("div", null, el("p", null, "Network ", said(pool.net.n), " on ", said(hostName(pool.net.host)), ": ", said(poolName(pool)),
     pool.net.source ? el("span", {class: "soft"}, " (", said(pool.net.source), ")") : null));
   if (pool.set !== null) node.append(map(pool, sought));
@@ -460,8 +459,9 @@ function searchPart() {
 
   function find() {
     const wanted = query.value.trim();
-    const hash = wanted ? "#q=" + encodeURIComponent(wanted) : " ";
-    try { history.replaceState(null, "", hash === " " ? location.pathname + location.search : hash); } catch { /* a viewer may forbid it */ }
+    try { // a viewer may forbid it, and half a pair cannot be encoded
+      history.replaceState(null, "", wanted ? "#q=" + encodeURIComponent(wanted) : location.pathname + location.search);
+    } catch { /* then there is no link to this search */ }
     place.replaceChildren();
     byId("search").classList.toggle("noprint", wanted.length < 2);
     if (wanted.length < 2) return;
@@ -477,7 +477,7 @@ function searchPart() {
         if (range !== null ? !inside(one.key, range)
           : !(whole || one.owner.toLowerCase().includes(lower) || (one.holder || "").toLowerCase().includes(lower) ||
               (partial && addressText(one).startsWith(lower)) || (typeof one.text === "string" && one.text.startsWith(lower)))) continue;
-        one.place = total++;
+        total++;
         if (found.length < MOST) found.push(one);
       }
     }

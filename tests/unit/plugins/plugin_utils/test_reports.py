@@ -170,6 +170,13 @@ class TestCsv:
         assert made[0] == "'" or not re.match(r"[\s'\"]*[=+\-@\uff1d\uff0b\uff0d\uff20]", made)
         assert "\n" not in made
 
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [("a;=1", "a;'=1"), ('a; "=1;-2', "a;' \"=1;'-2"), ("=1;=2", "'=1;'=2"), ("a; release it", "a; release it")],
+    )
+    def test_nor_is_what_follows_a_semicolon(self, text, expected):
+        assert report_csv.cell(text) == expected
+
     @pytest.mark.parametrize("text", ["a=1", "static.x", "2001:db8::a", "::1", "10.0.0.1", "n-1"])
     def test_other_text_stays_as_it_is(self, text):
         assert report_csv.cell(text) == text
