@@ -10,6 +10,7 @@ import glob
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -365,11 +366,12 @@ def molecule(arguments: list[str]) -> str:
             keep=True,
             ANSIBLE_INVENTORY_UNPARSED_FAILED="true",
             ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="true",
+            ANSIBLE_HOME=os.path.join(nodes, "ansible"),
             NODENET_FLEET=state,
         )
     finally:
         call(base(), "python", program, "down", state)
-        os.rmdir(nodes)
+        shutil.rmtree(nodes)
     if re.search(r"no hosts matched", text):
         raise Failed("a play of a scenario found no hosts")
     ran = re.search(r"Molecule executed (\d+) scenarios? \(\D*\1 successful", text)
