@@ -29,6 +29,7 @@ BELOW = {
 }
 # what an executable pays for at each start; allowed inside functions and for type checkers
 SLOW_TO_IMPORT = {"re", "json", "ipaddress", "pathlib", "typing", "dataclasses", "enum", "subprocess"}
+SLOW_TO_IMPORT |= {"socket", "ssl", "http", "email", "urllib"}
 HEADER = (
     "# Copyright (c) 2026, The nodenet.cni authors",
     "# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)",
