@@ -63,6 +63,8 @@ def build(master: ConfFile, wishes: Wishes, verb: str) -> ConfFile:
     :param verb: how a message begins
     :raises NodenetError: versions do not agree, or something asked for cannot be written
     """
+    if not master.network:
+        raise NodenetError(f"Cannot {verb}: the master {master.shown} has no name, and Multus would fail for every pod")
     version = _version(master, wishes, verb)
     name = wishes.name or master.network
     if not valid_name(name):

@@ -15,7 +15,7 @@ import os
 import time
 
 from ..cni.errors import NodenetError
-from . import kubeconfig
+from . import confdir, kubeconfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def make_plan(path: str, wanted: Mapping[str, Any] | None, verb: str, now: float
     :raises NodenetError: what is wanted makes no kubeconfig, or its token has expired already
     """
     now = time.time() if now is None else now
-    before, mode = _read(path, verb)
+    before, mode, ours = _read(path, verb)
     if wanted is None:
         return Plan(path, None, _report(path, before, mode, now, False), {})
     document = _document(wanted, verb)
@@ -60,7 +60,7 @@ def make_plan(path: str, wanted: Mapping[str, Any] | None, verb: str, now: float
             f"Cannot {verb}: the token for {path} expired {int(now - expires)} s ago; give one that is still good",
             seconds_left=int(expires - now),
         )
-    changed = before != document or mode != MODE
+    changed = before != document or mode != MODE or not ours
     text = json.dumps(document, indent=2) + "\n"
     report = _report(path, document, MODE, now, changed)
     if changed and report is not None:
@@ -76,27 +76,27 @@ def may_go(path: str) -> bool:
     if os.path.basename(os.path.dirname(path)) == "multus.d":
         return True
     try:
-        with open(path, "rb") as stream:
-            return b"multus-context" in stream.read()
+        return b"multus-context" in confdir.read_regular(path)
     except OSError:
         return False
 
 
-def _read(path: str, verb: str) -> tuple[dict[str, Any] | None, int]:
-    """Return the document that is there and its mode: None if there is none, {} for one that is no JSON."""
+def _read(path: str, verb: str) -> tuple[dict[str, Any] | None, int, bool]:
+    """Return the document that is there, its mode, and whether it belongs to us: None if there is none, {} for one that
+    is no JSON."""
     try:
-        with open(path, "rb") as stream:
-            data = stream.read()
-            mode = os.fstat(stream.fileno()).st_mode & 0o7777
+        data = confdir.read_regular(path)
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return None, 0
+        return None, 0, True
     except OSError as fault:
         raise NodenetError(f"Cannot {verb}: the kubeconfig {path} cannot be read: {fault.strerror}") from fault
     try:
         document = json.loads(data)
     except ValueError:
         document = {}
-    return document if isinstance(document, dict) else {}, mode
+    mode = status.st_mode & 0o7777
+    return document if isinstance(document, dict) else {}, mode, status.st_uid == os.geteuid()
 
 
 def _document(wanted: Mapping[str, Any], verb: str) -> dict[str, Any]:

@@ -171,6 +171,11 @@ def test_a_master_without_a_version_is_refused(fails, node):
     assert fails(NAME, node.options()).endswith("the master 10-a.conf has no cniVersion; Multus' has to be the same")
 
 
+def test_a_master_without_a_name_is_refused(fails, node):
+    node.put("10-a.conf", {"cniVersion": "0.3.1", "type": "calico"})
+    assert "the master 10-a.conf has no name" in fails(NAME, node.options())
+
+
 def test_case_master_by_path_file_or_name(run_module, node, case):
     one = case("multus-master-file-path")
     node.write(**one["input"]["conf_dir"])
@@ -715,5 +720,24 @@ def test_a_kubeconfig_that_cannot_be_written_leaves_the_network(fails, calico):
 
 def test_a_directory_in_its_place(fails, calico):
     (calico.conf / "multus.d" / "multus.kubeconfig").mkdir(parents=True)
-    assert "cannot be read" in fails(NAME, calico.options(kubeconfig=dict(API, token="opaque-1")))
+    options = calico.options(kubeconfig=dict(API, token="opaque-1"))
+    assert "cannot be read" in fails(NAME, options)
     assert "is a directory" in fails(NAME, calico.options(state="absent"))
+
+
+def test_a_pipe_in_its_place_holds_nobody_up(fails, calico):
+    (calico.conf / "multus.d").mkdir()
+    os.mkfifo(str(calico.conf / "multus.d" / "multus.kubeconfig"))
+    assert "cannot be read" in fails(NAME, calico.options(kubeconfig=dict(API, token="opaque-1")))
+    assert "cannot be read" in fails(NAME, calico.options())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not run: only root gives files away")
+def test_a_kubeconfig_that_somebody_else_owns_is_written_anew(run_module, calico):
+    options = calico.options(kubeconfig=dict(API, token="opaque-1"))
+    run_module(NAME, options)
+    path = calico.conf / "multus.d" / "multus.kubeconfig"
+    os.chown(str(path), 65534, 65534)
+    assert run_module(NAME, options)["changed"] is True
+    assert path.stat().st_uid == 0
+    assert run_module(NAME, options)["changed"] is False
