@@ -16,7 +16,7 @@ the present one stays until the next change.
 An interpreter opens a script by its name some milliseconds after the kernel has read its first line. Were the launcher
 what Python is to read, a call would fail if another plugin, or none, has taken its place meanwhile. So the kernel alone
 reads the launcher, and Python reads the starter, which stays with its version. (Where the path is too long for a first
-line, the launcher is a starter.)
+line, the launcher is a starter.) A call is over before collecting garbage pays, so the starter switches that off.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _LAUNCHER = """\
 _STARTER = """\
 #!{python} -IBS
 # {plugin} of the Ansible collection nodenet.cni. Made by nodenet.cni.plugin_binaries; changes are lost.
-import sys
+import gc, sys
+gc.disable()
 sys.path.insert(0, {path!r})
 from {package}.cni.process import run_and_exit
 from {package}.{module} import run
