@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.rows import short_list
-from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json, told
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json, short, told
 
 #: What can be compared.
 KINDS = ("conflists", "multus", "plugins", "effective")
@@ -136,6 +136,7 @@ def findings(found: t.Iterable[Json]) -> t.Iterator[Json]:
         shown = short_list(map(_shown, one["differences"]), limit=4)
         params = {"hosts": short_list(one["hosts"]), "others": one["others"], "differences": shown}
         where = {"conflist": f"network {name}", "multus": name, "plugin": "plugins", "effective": name}[what]
+        name = short(name)
         subject = f"{name}: {', '.join(difference['key'] for difference in one['differences'])}"
         finding = told(f"fleet-{what}-drift", where, one["hosts"], subject, name=name, **params)
         if what == "conflist":
@@ -144,8 +145,7 @@ def findings(found: t.Iterable[Json]) -> t.Iterator[Json]:
 
 
 def _shown(one: Json) -> str:
-    if one["here"] is None:
-        return f"{one['key']} is missing" if one["there"] == "present" else f"no {one['key']} ({one['there']} there)"
-    if one["there"] is None:
-        return f"{one['key']} {one['here']} (none there)"
-    return f"{one['key']} {one['here']} instead of {one['there']}"
+    key, here, there = (None if text is None else short(text) for text in (one["key"], one["here"], one["there"]))
+    if here is None:
+        return f"{key} is missing" if there == "present" else f"no {key} ({there} there)"
+    return f"{key} {here} (none there)" if there is None else f"{key} {here} instead of {there}"

@@ -88,7 +88,8 @@ class History:
         return database
 
     def _fault(self, error: sqlite3.Error) -> NodenetError:
-        return NodenetError(f"Cannot use the history in {self._path}: {error}; remove the file to begin anew")
+        advice = "" if isinstance(error, sqlite3.OperationalError) else "; remove the file to begin anew"
+        return NodenetError(f"Cannot use the history in {self._path}: {error}{advice}")
 
     def before(self, now: int) -> dict[Place, Before]:
         """Return what was known of each range set at *now*, from the last audit that is not too recent for a trend."""

@@ -21,6 +21,7 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import (
     chosen,
     key_of,
     order,
+    short,
     span_of,
     statics,
     text_of,
@@ -229,11 +230,11 @@ def _problem(
 def findings(found: t.Iterable[Json]) -> t.Iterator[Json]:
     """Yield the findings about what `check` returned."""
     for one in found:
-        owners = short_list(f"{owner} on {host}" for host, owner in zip(one["hosts"], one["owners"]))
+        owners = short_list(f"{short(owner)} on {host}" for host, owner in zip(one["hosts"], one["owners"]))
         others = short_list(one["other_hosts"], limit=4)
         params: Json = {"address": one["address"] or "an address", "owners": owners, "other_hosts": others}
         if one["holder"] is not None:
-            params["holder"] = f"{one['holder']} on {others}"
+            params["holder"] = f"{short(one['holder'])} on {others}"
         about = [*one["hosts"], *one["other_hosts"]]
         kind = KINDS[one["problem"]]
         where, subject = f"network {one['network']}", one["address"] or ", ".join(one["owners"])

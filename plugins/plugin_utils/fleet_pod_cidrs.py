@@ -57,8 +57,8 @@ def check(
 def findings(found: t.Iterable[Json]) -> t.Iterator[Json]:
     """Yield the findings about what `check` returned."""
     for one in found:
-        what = "no network of it hands out addresses of that family"
+        what = "hands out no address of that family"
         if one["networks"]:
-            what = f"{short_list(one['networks'])} hands out {short_list(one['ranges'], 3)}"
+            what = f"hands out {short_list(one['ranges'], 3)} ({short_list(one['networks'])})"
         params = {"host": one["host"], "pod_cidr": one["pod_cidr"], "what": what}
         yield told("fleet-pod-cidr-stale", one["host"], [one["host"]], one["pod_cidr"], **params)

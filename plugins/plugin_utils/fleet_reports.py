@@ -10,6 +10,7 @@ import re
 import socket
 import typing as t
 
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.names import valid_name
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local import compact
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import STATIC_PREFIX
@@ -21,6 +22,8 @@ Json = dict[str, t.Any]
 _TEXT = r"[^\t\n]*"
 _ROW = rf"[0-9a-fA-F:.]+\t{_TEXT}\t{_TEXT}\t[0-9]{{0,9}}\t[0-9]{{1,15}}\t[01]?(?:\t{_TEXT}\t{_TEXT})?"
 _ROWS = re.compile(rf"(?:{_ROW}(?:\n{_ROW})*)?")
+#: No range has more addresses.
+_MOST = 2**128
 _MAPPED = bytes(10) + b"\xff\xff"
 
 
@@ -72,7 +75,7 @@ def _require(holds: bool, what: str) -> None:
 
 
 def _check_network(network: t.Mapping[str, t.Any]) -> None:
-    _require(isinstance(network["name"], str), "name")
+    _require(isinstance(network["name"], str) and valid_name(network["name"]), "name")
     _require(network["scope"] in (None, "node", "shared"), "scope")
     for one in network["range_sets"]:
         for text in one["ranges"]:
@@ -80,8 +83,9 @@ def _check_network(network: t.Mapping[str, t.Any]) -> None:
         for text in one.get("gateways", ()):
             key_of(text)
         for key in ("usable", "reserved", "static", "free"):
-            _require(isinstance(one[key], int) and one[key] >= 0, key)
-        _require(one["leaked"] is None or isinstance(one["leaked"], int), "leaked")
+            _require(isinstance(one[key], int) and 0 <= one[key] <= _MOST, key)
+        leaked = one["leaked"]
+        _require(leaked is None or (isinstance(leaked, int) and 0 <= leaked <= _MOST), "leaked")
     rows = network.get("rows")
     if rows is not None:
         _require(_ROWS.fullmatch(rows) is not None, "rows")
@@ -147,6 +151,11 @@ def statics(network: t.Mapping[str, t.Any]) -> t.Iterator[Json]:
         yield from (one for line in lines for one in compact.decode(line) if one["static"])
     else:
         yield from (one for one in network["reservations"] if one["static"])
+
+
+def short(text: str, limit: int = 80) -> str:
+    """Return a text of a node so that a finding can name it."""
+    return text if len(text) <= limit else text[:limit] + "..."
 
 
 def told(kind: str, where: str, about: t.Iterable[str], subject: str, **params: t.Any) -> Json:

@@ -14,6 +14,7 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import (
     chosen,
     keys_of,
     order,
+    short,
     span_of,
     text_of,
     told,
@@ -99,7 +100,7 @@ def findings(duplicate: t.Iterable[Json], overlapping: t.Iterable[Json]) -> t.It
     """Yield the findings about what `duplicates` and `overlaps` returned."""
     for one in duplicate:
         name = one["network"]
-        holders = short_list(f"{holder['host']} ({label(holder['container_id'])})" for holder in one["holders"])
+        holders = short_list(f"{holder['host']} ({short(label(holder['container_id']))})" for holder in one["holders"])
         params = {"address": one["address"], "holders": holders}
         yield told("fleet-address-twice", f"network {name}", one["hosts"], one["address"], network=name, **params)
     for one in overlapping:

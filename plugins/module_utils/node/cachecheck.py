@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _MOST_BYTES = 1 << 24
+#: Seconds for which a DEL may be under way.
+SETTLE = 1.0
 
 
 class Entry:
@@ -63,7 +65,10 @@ def _addresses(result: Mapping[str, Any]) -> Iterable[str]:
 
 
 class Cache:
-    """What a cache directory holds: ``entries`` by file name, ``broken`` names; ``failed`` is why it cannot be read."""
+    """What a cache directory holds: ``entries`` and ``ages`` (seconds) by file name, and names that are ``broken``.
+
+    ``failed`` is why it cannot be read, empty if it can.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -87,6 +92,12 @@ class Cache:
             except OSError:
                 self.broken.append(name)
 
+    def forget_gone(self) -> None:
+        """Take out the entries whose files are not there any more."""
+        for name in list(self.entries):
+            if not os.path.exists(os.path.join(self.path, name)):
+                del self.entries[name]
+
     def _read(self, name: str, now: float) -> None:
         path = os.path.join(self.path, name)
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -99,7 +110,7 @@ class Cache:
         try:
             entry = Entry(json.loads(content))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            if age >= YOUNG or age < 0:  # a younger one may be half written: libcni does not write it in one piece
+            if age >= YOUNG:  # a younger one may be half written: libcni does not write it in one piece
                 self.broken.append(name)
             return
         self.entries[name] = entry
@@ -112,32 +123,49 @@ def check(
     """Return the facts about the result caches of a node.
 
     :param folders: directories of result caches; a missing one is empty
-    :param documents: the networks of the report, each with ``reservations``
-    :param live: who is alive, None when nobody said: then only a mounted namespace proves life
+    :param documents: networks to compare with, each with its ``reservations`` as they were before the caches are read
+    :param live: who is alive, None when nobody said: then only a network namespace proves life
     """
     facts: list[dict[str, Any]] = []
-    networks = {one["name"]: one for one in documents if one["source"]}
-    used: dict[tuple[str, str], list[Entry]] = {}
-    for folder in dict.fromkeys(folders):
-        cache = Cache(folder)
+    caches = [Cache(folder) for folder in dict.fromkeys(folders)]
+    for cache in caches:
         if cache.failed:
-            facts.append({"kind": "node-cache-unreadable", "where": folder, "reason": cache.failed})
+            facts.append({"kind": "node-cache-unreadable", "where": cache.path, "reason": cache.failed})
         if cache.broken:
-            facts.append(_counted("ipam-cache-broken", folder, map(printable, cache.broken), len(cache.broken)))
+            facts.append(_counted("ipam-cache-broken", cache.path, map(printable, cache.broken), len(cache.broken)))
+    doubts = _judge(caches, documents, live)
+    if doubts:
+        # a DEL frees the address first and removes the entry last: what is in doubt must outlast it
+        time.sleep(SETTLE)
+        for cache in caches:
+            cache.forget_gone()
+        doubts = _judge(caches, documents, live)
+    return facts + doubts
+
+
+def _judge(
+    caches: Sequence[Cache], documents: Sequence[Mapping[str, Any]], live: LiveAttachments | None
+) -> list[dict[str, Any]]:
+    facts: list[dict[str, Any]] = []
+    networks = {one["name"]: one for one in documents if one["source"]}
+    used: dict[str, dict[str, list[Entry]]] = {}
+    for cache in caches:
         dead = []
         for name, entry in cache.entries.items():
+            if cache.ages[name] < YOUNG:
+                continue  # its ADD may be newer than the list of who is alive, and than the reservations
             alive = True if entry.has_namespace() else None
             if alive is None and live is not None:
                 alive = live.judge(entry.container_id, entry.ifname)
-            if alive is False and cache.ages[name] >= YOUNG:
+            if alive is False:
                 dead.append(name)
             if alive and entry.network in networks:
                 for address in entry.addresses:
-                    used.setdefault((entry.network, address), []).append(entry)
+                    used.setdefault(entry.network, {}).setdefault(address, []).append(entry)
         if dead:
-            facts.append(_counted("ipam-cache-dead", folder, map(printable, dead), len(dead)))
-    for name in dict.fromkeys(network for network, _address in used):
-        facts += _compare(networks[name], {address: found for (one, address), found in used.items() if one == name})
+            facts.append(_counted("ipam-cache-dead", cache.path, map(printable, dead), len(dead)))
+    for name, addresses in used.items():
+        facts += _compare(networks[name], addresses)
     return facts
 
 

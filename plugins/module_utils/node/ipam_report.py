@@ -64,6 +64,7 @@ def report(
     else:
         found, facts = definitions.all_networks(conf_dir, flannel_subnet_file)
     networks = [Target(one.name, network=one) for one in found]
+    elsewhere = {one.name for one in networks if data_dir not in (None, one.data_dir)}
     for one in networks:
         one.data_dir = data_dir or one.data_dir
     data_dirs = data_dirs_of(networks, data_dir)
@@ -91,7 +92,8 @@ def report(
     if any(os.path.isdir(one) for one in results_dirs):
         from . import cachecheck
 
-        facts += cachecheck.check(results_dirs, documents, judge)
+        # whoever looks into another data dir than that of the configuration does not look at what is in use
+        facts += cachecheck.check(results_dirs, [one for one in documents if one["name"] not in elsewhere], judge)
     now = time.time()
     if previous is not None:
         from . import ipam_trend

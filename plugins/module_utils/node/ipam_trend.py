@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from ..cni.errors import NodenetError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable, Mapping, Sequence
@@ -45,22 +47,21 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Return the facts that an earlier report of the node adds to one.
 
-    :param previous: what host_local_info or node_info returned earlier; of another node or form it says nothing
+    :param previous: what host_local_info, or node_info with audit, returned earlier
     :param documents: the networks of the report made at *now* (seconds since the epoch)
     :param wheres: network name -> what the facts are about
+    :raises NodenetError: *previous* is no such report
     """
-    taken = previous.get("taken_at")
-    earlier = previous.get("networks")
-    if not isinstance(taken, int) or not isinstance(earlier, list):
-        return []
-    seconds = now - taken
-    known = {one["name"]: one for one in earlier if isinstance(one, dict) and "name" in one}
-    facts: list[dict[str, Any]] = []
-    for network in documents:
-        before = known.get(network["name"], {}).get("range_sets") or []
-        for index, (old, new) in enumerate(zip(before, network["range_sets"])):
-            facts += _compare_sets(index, old, new, seconds, wheres[network["name"]])
-    return facts
+    try:
+        taken, earlier = int(previous["taken_at"]), {one["name"]: one["range_sets"] for one in previous["networks"]}
+        return [
+            fact
+            for network in documents
+            for index, (old, new) in enumerate(zip(earlier.get(network["name"], ()), network["range_sets"]))
+            for fact in _compare_sets(index, old, new, now - taken, wheres[network["name"]])
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise NodenetError("Cannot compare with the option previous: that is no report of this node") from None
 
 
 def _compare_sets(

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from ansible_collections.nodenet.cni.plugins.module_utils.node import cachecheck
+
 NAME = "host_local_info"
 
 
@@ -432,6 +434,30 @@ def results(tmp_path):
     return write
 
 
+@pytest.fixture(autouse=True)
+def settle(monkeypatch):
+    monkeypatch.setattr(cachecheck, "SETTLE", 0.05)
+
+
+def test_an_entry_that_a_del_removes_is_nothing(run_module, node, results, tmp_path, monkeypatch):
+    """The address is free already, its container has still its namespace, and the entry goes while we look."""
+    node.define("lan", "192.0.2.0/29")
+    results({"lan-a-eth0": cache_entry("lan", "a" * 64, "192.0.2.2/29"), "lan-b-eth0": cache_entry("lan", "b" * 64)})
+    live = as_live(["a" * 64])
+    assert set(by_code(run_module(NAME, node.options(live=live)))) == {"IPAM034", "IPAM035"}
+    monkeypatch.setattr(cachecheck, "SETTLE", 2)
+    script = f"sleep 0.7; rm {tmp_path}/results/lan-a-eth0 {tmp_path}/results/lan-b-eth0"
+    with subprocess.Popen(["sh", "-c", script]):
+        assert run_module(NAME, node.options(live=live))["findings"] == []
+
+
+def test_another_data_dir_is_not_compared_with_what_is_in_use(run_module, node, results, tmp_path):
+    node.define("lan", "192.0.2.0/29")
+    results({"lan-a-eth0": cache_entry("lan", "a" * 64, "192.0.2.2/29")})
+    options = node.options(live=as_live(["a" * 64]), data_dir=str(tmp_path / "copy"))
+    assert run_module(NAME, options)["findings"] == []
+
+
 def test_case_of_the_result_cache(run_module, node, case, results):
     """audit-results-cache: an empty entry, one of a dead container, one of a live one."""
     given = case("audit-results-cache")
@@ -544,7 +570,12 @@ def test_two_reports_tell_when_a_pool_is_full(run_module, node):
     assert one["text"].startswith(
         "range set 0: 18 of 29 addresses are reserved, 6 more than 24 hours ago; full in 44 hours"
     )
-    assert run_module(NAME, node.options(previous={"networks": "x"}))["findings"] == []
+
+
+@pytest.mark.parametrize("previous", [{}, {"networks": "x", "taken_at": 1}, {"failed": True, "msg": "no"}])
+def test_what_is_no_earlier_report_is_refused(fails, node, previous):
+    node.define("lan", "192.0.2.0/29")
+    assert fails(NAME, node.options(previous=previous)).startswith("Cannot compare with the option previous: ")
 
 
 def test_two_reports_tell_that_the_range_changed(run_module, node):

@@ -219,7 +219,9 @@ def test_an_address_in_use_that_nothing_reserves(run_module, options, node):
     alive = "a" * 64
     result = {"cniVersion": "1.0.0", "ips": [{"address": "10.22.0.3/29"}]}
     entry = {"kind": "cniCacheV1", "containerId": alive, "ifName": "eth0", "networkName": "podnet", "result": result}
-    (node / "cni" / "results" / "podnet-c-eth0").write_text(json.dumps(entry))
+    path = node / "cni" / "results" / "podnet-c-eth0"
+    path.write_text(json.dumps(entry))
+    os.utime(path, (1e9, 1e9))
     assert codes(run_module(NAME, options(gather=["addresses"]))) == []
     live = {"attachments": [{"container_id": alive}]}
     assert codes(run_module(NAME, options(gather=["addresses"], live=live))) == ["IPAM035"]

@@ -101,7 +101,7 @@ class TestCases:
         assert [one["host"] for one in merged["pod_cidrs"]] == given["check"]["drift"]
         assert merged["pod_cidrs"][0]["networks"] == ["cbr0"]
         assert "FLEET010" in codes(merged)
-        assert "10.42.5.0/24, but cbr0 hands out 10.42.1.1-10.42.1.254" in str(merged["findings"])
+        assert "10.42.5.0/24, but hands out 10.42.1.1-10.42.1.254 (cbr0)" in str(merged["findings"])
 
     def test_static_plan(self):
         """The hosts plan by owners of their own; n1 alone has told its range yet."""
