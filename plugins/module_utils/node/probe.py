@@ -58,6 +58,7 @@ class Probe:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
+        probe_target.check_wishes(options["ifname"], options["args"] or {})
         self.target = probe_target.find(options)
         self.node = probe_leftovers.Node(
             options["bin_dir"],
@@ -201,7 +202,9 @@ class Probe:
         if not reason:
             for one in record.rotations:
                 probe_leftovers.put_back(one, self.node.lock_timeout)
-        return bool(reason)
+        ran = [one["plugin"] for one in self.calls if one["command"] == "ADD"]
+        # a DEL that fails as its ADD did would fail at each probe from now on
+        return bool(reason) and (bool(left) or os.path.lexists(record.netns) or not self.target.is_traceless(ran))
 
     def _command(self, command: str, function: Any) -> Any:
         """Run one command of the chain; None if it failed, which the calls and findings tell of then."""
@@ -265,7 +268,11 @@ def probe(options: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
         one.foretell()
     else:
         started = time.monotonic()
-        one.run(host)
+        umask = os.umask(0o022)  # what plugins make for the next pod too is as a runtime would have it made
+        try:
+            one.run(host)
+        finally:
+            os.umask(umask)
         one.result["seconds"] = probe_leftovers.elapsed(started)
     found = findings.from_facts(one.facts)
     one.result["findings"] = found

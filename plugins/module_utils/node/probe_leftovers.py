@@ -10,9 +10,10 @@ import os
 import signal
 import time
 
-from ..cni import chain, invoke, links, netconf, netlink, netns, resultcache, results
+from ..cni import chain, gojson, invoke, links, netconf, netlink, netns, resultcache, results
 from ..cni.errors import CniError, NodenetError
 from . import probe_record
+from .confdir import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,7 +175,11 @@ class Leftovers:
 def take_down(
     runtime: chain.Runtime, network: netconf.NetworkConfig, record: probe_record.Record
 ) -> tuple[str, list[str]]:
-    """Call DEL and remove the namespace; return why that failed ("" if it did not), and what is left nonetheless."""
+    """Call DEL and remove the namespace; return why that failed ("" if it did not), and what is left nonetheless.
+
+    A runtime stops at a plugin that is not there. Here the others still take down what they made: a plugin that is gone
+    will not come back for a configuration that may have been corrected meanwhile.
+    """
     path = record.netns if netns.is_namespace(record.netns) else ""
     attachment = invoke.Attachment(record.container_id, path, record.ifname, record.args, record.capability_args)
     try:
@@ -187,8 +192,23 @@ def take_down(
         runtime.delete(network, attachment)
     except CniError as error:
         reason = str(error)
+        there = [one for one in network.plugins if _is_there(runtime, one)]
+        if 0 < len(there) < len(network.plugins):
+            reason = ""
+            rest = netconf.NetworkConfig(network.filename, network.name, network.cni_version, there, network.is_list)
+            try:
+                runtime.delete(rest, attachment)
+            except CniError as fault:
+                reason = str(fault)
     kept = probe_record.remove_namespace(record.netns)
     return reason or kept, wait_for_veths(host)
+
+
+def _is_there(runtime: chain.Runtime, plugin: Any) -> bool:
+    try:
+        return bool(runtime.plugins.find(text_of(gojson.field(plugin, "type"))))
+    except CniError:
+        return False
 
 
 def end_plugins(container_id: str) -> None:

@@ -11,7 +11,7 @@ import os
 
 from ..cni import gojson, links, netconf
 from ..cni.errors import CniError, NodenetError
-from ..cni.names import valid_name
+from ..cni.names import interface_fault, valid_name
 from . import confdir, networks
 from .confdir import text_of
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Besides the plugins whose host-local network spans nodes: what takes part in a segment that is not the node's own.
 SHARED_TYPES = (*networks.SHARED_TYPES, "sriov", "ib-sriov", "ovs", "infiniband-guid", "bond")
 _OF_THIS_NODE = ("veth", "tun", "dummy")
+#: What these make goes with the namespace, but for addresses and the rules of ipMasq.
+_TRACELESS = ("loopback", "bridge", "ptp", "macvlan", "ipvlan", "vlan", "dummy", "tap", "tuning", "sbr", "vrf")
 
 
 class Target:
@@ -68,6 +70,28 @@ class Target:
                 if port:
                     return f"{port} is a port of its bridge, which therefore reaches beyond this node"
         return ""
+
+    def is_traceless(self, plugins: Iterable[str]) -> bool:
+        """Tell whether nothing of what these plugins of the chain made can outlive the namespace, reservations of
+        host-local left out."""
+        ran = set(plugins)
+        for tree in self._trees:
+            kind = text_of(gojson.field(tree, "type"))
+            ipam = text_of(gojson.field(gojson.field(tree, "ipam"), "type"))
+            if kind in ran and (ipam not in ("", "host-local", "static") or gojson.field(tree, "ipMasq") is True):
+                return False
+        return ran <= set(_TRACELESS)
+
+
+def check_wishes(ifname: str, args: Mapping[str, object]) -> None:
+    """Refuse what no plugin could take, ADD and DEL alike. Raises NodenetError."""
+    fault = interface_fault(ifname)
+    if fault or ifname in ("", "lo"):
+        reason = fault[0] if fault else "the pod's first interface needs a name of its own"
+        raise NodenetError(f"Cannot probe with interface {ifname!r}: {reason}")
+    for key, value in args.items():
+        if not key or any(mark in f"{key}{value}" for mark in ";=\0"):
+            raise NodenetError(f"Cannot probe with {key!r} in args: a name and its value hold no ';' and no '='")
 
 
 def find(options: Mapping[str, Any]) -> Target:

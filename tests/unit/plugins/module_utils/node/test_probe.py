@@ -218,6 +218,18 @@ def test_what_the_task_says_reaches_the_plugins(node):
         assert json.loads((node.root / ("stdin." + command)).read_text())["runtimeConfig"] == {"mac": "m"}
 
 
+def test_modes_of_what_stays_do_not_depend_on_the_umask(node):
+    node.plugin(script=MAKE + 'mkdir -p "$RECORD/data"\n', answer=reachable())
+    before = os.umask(0o077)
+    try:
+        node.probe(netns_dir=str(node.root / "run" / "netns"))
+        assert os.umask(0o077) == 0o077
+    finally:
+        os.umask(before)
+    for folder in ("data", "run", "run/netns"):
+        assert (node.root / folder).stat().st_mode & 0o777 == 0o755
+
+
 def test_a_plugin_that_fails(node):
     node.plugin(answer=reachable())
     node.plugin(
@@ -237,12 +249,57 @@ def test_a_plugin_that_is_not_there(node):
     node.plugin(answer=reachable())
     message, facts = node.fails("main", "none")
     assert 'plugin none failed at ADD: plugin type="none" failed (add): failed to find plugin "none" in path' in message
-    # DEL starts with the plugin that is missing, as in a runtime; the record waits for a repaired node
-    assert not node.nothing_left()
-    node.plugin("none", "", reachable())
-    found = node.probe("main", "none")
-    assert (found["leftovers"], found["changed"]) == ([facts["container_id"]], True)
+    # DEL starts with the plugin that is missing, as in a runtime; what the others made goes nevertheless
+    assert node.calls() == ["main ADD", "main DEL"]
     assert node.nothing_left()
+    node.plugin("none", "", reachable())
+    assert node.probe("main", "none")["leftovers"] == []
+
+
+def test_no_plugin_is_there(node):
+    message, _facts = node.fails("none", "neither")
+    assert "plugin none failed at ADD" in message
+    assert node.nothing_left()
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "kept"),
+    [
+        ("macvlan", {}, False),
+        ("bridge", {"ipMasq": True}, True),
+        ("macvlan", {"ipam": {"type": "whereabouts"}}, True),
+        ("another", {}, True),
+    ],
+)
+def test_a_del_that_fails_as_its_add_did(node, kind, more, kept):
+    """A wrong master, for one: the record of a probe that made nothing would call that DEL for ever."""
+    node.plugin(kind, "exit 1\n")
+    config = {"cniVersion": "1.0.0", "name": "net", "plugins": [dict(more, type=kind)]}
+    message, _facts = node.fails(config=config, allow_shared=True)
+    assert f"plugin {kind} failed at ADD" in message
+    assert node.nothing_left() is not kept
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ({"ifname": "a/b"}, "with interface 'a/b': interface name contains / or : or whitespace"),
+        ({"ifname": "x" * 16}, "interface name is too long"),
+        ({"ifname": "lo"}, "with interface 'lo': the pod's first interface needs a name of its own"),
+        ({"ifname": ""}, "with interface ''"),
+        ({"args": {"A;B": "c"}}, "with 'A;B' in args: a name and its value hold no ';' and no '='"),
+        ({"args": {"A": "b=c"}}, "with 'A' in args"),
+        ({"args": {"": "c"}}, "with '' in args"),
+    ],
+)
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_wishes_that_no_plugin_could_take(node, wish, words, check_mode):
+    node.plugin(answer=reachable())
+    message, _facts = node.fails(check_mode=check_mode, **wish)
+    assert message.startswith("Cannot probe with ")
+    assert words in message
+    assert node.calls() == []
+    assert not (node.root / "state" / "probes").exists()
 
 
 @pytest.mark.parametrize(
