@@ -19,7 +19,7 @@ from multus_scenario import require_namespaces
 from plugin_drivers import text
 
 NO_API = {"__future__", "_ctypes", "_json", "_signal", "_socket", "_stat", "_struct", "binascii", "errno", "posix"}
-NO_API |= {"select", "time"}
+NO_API |= {"gc", "select", "time"}
 
 
 @pytest.fixture(scope="module")
