@@ -21,8 +21,16 @@ import typing as t
 import jinja2
 from markupsafe import Markup
 
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import REGISTRY
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_data import SIGNS, grouped, page_data
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import MOST, Audit, Json, percent, visible
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import (
+    MOST,
+    SEVERITIES,
+    Audit,
+    Json,
+    percent,
+    visible,
+)
 
 _PARTS = pathlib.Path(__file__).parent / "report_page"
 #: Rows of a table that are there without the script.
@@ -37,7 +45,8 @@ def html(audit: Audit) -> str:
     style, script = _part("page.css"), _part("page.js")
     document = audit.document
     summary = document["summary"]
-    findings = grouped(audit.findings())
+    # hosts without a report are told of at the top; hundreds of them shall not stand before what was found
+    findings = sorted(grouped(audit.findings()), key=lambda one: (SEVERITIES.index(one["severity"]), _is_missing(one)))
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -98,6 +107,10 @@ def _shown(one: Json) -> Json:
 def _names(hosts: t.Sequence[str], limit: int = 4) -> str:
     shown = ", ".join(visible(one) for one in hosts[:limit])
     return f"{shown} and {len(hosts) - limit} more" if len(hosts) > limit else shown
+
+
+def _is_missing(one: Json) -> bool:
+    return one["code"] == REGISTRY["fleet-host-missing"][0]
 
 
 def _verdict(summary: Json) -> Json:

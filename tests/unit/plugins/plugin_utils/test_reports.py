@@ -307,10 +307,14 @@ class TestOddReports:
             {"address": "10.1.0.5", "container_id": "d", "ifname": "", "age_s": -5, "range_set": 0, "holder": "me"},
         ]
         given = audits.network("lan", [["10.1.0.1-10.1.0.9"]], [])
-        given["range_sets"][0].update(usable=10**400, free=10**400 + 1, static=10**400, leaked=-3)
-        given.update(reservations=held, source={"a": 1})
         own = [{"code": "X", "severity": "error", "where": "w", "text": "t"}]
-        audit = Audit(audits.document({"n1": ([given], own)}))
+        made = audits.document({"n1": ([given], own)})
+        # the merge refuses some of it, and the files do not count on that
+        given.update(reservations=held, source={"a": 1})
+        counts = {"usable": 10**400, "free": 10**400 + 1, "static": 10**400, "leaked": -3}
+        made["usage"][0].update(counts)
+        made["summary"].update(counts)
+        audit = Audit(made)
         lines = csv_text("addresses", audit).splitlines()
         assert lines[1:] == [
             "n1,lan,,2001:db8::a,static,x,static.x,eth0,0,",
@@ -409,6 +413,10 @@ class TestHtml:
         assert rows == [[1, "IPAM011", [0, 1, 2], where, "no bridge", 0, 3], [1, "IPAM011", [1], where, "other", 0, 1]]
         assert "4 warnings" in report_html.html(Audit(made))
         assert len(csv_text("findings", Audit(made)).splitlines()) == 5
+
+    def test_missing_hosts_stand_behind_other_errors(self, small):
+        rows = json.loads(Reader(report_html.html(small)).raw["script", "data"])["findings"]
+        assert [row[1] for row in rows] == ["FLEET001", "FLEET002", "FLEET002", "FLEET005", "IPAM001"]
 
     def test_an_address_that_is_none_does_no_harm(self):
         held = [
