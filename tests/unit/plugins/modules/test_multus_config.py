@@ -741,3 +741,28 @@ def test_a_kubeconfig_that_somebody_else_owns_is_written_anew(run_module, calico
     assert run_module(NAME, options)["changed"] is True
     assert path.stat().st_uid == 0
     assert run_module(NAME, options)["changed"] is False
+
+
+# --- what Multus makes of it
+
+
+@pytest.mark.parametrize("document", [CALICO, LATER], ids=["conf", "conflist"])
+def test_multus_reads_both_files(run_module, node, document):
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import kubeconfig
+
+    node.put("10-calico.conflist", document)
+    options = node.options(
+        namespace_isolation=True,
+        global_namespaces=["a", "b"],
+        settings={"apiTimeoutSeconds": 3},
+        kubeconfig={"server": "https://10.96.0.1:443", "token": "opaque-1", "validate_certs": False},
+    )
+    done = run_module(NAME, options)
+    told = run_module("multus_info", {"conf_dir": str(node.conf), "pods": [{"name": "web-0"}], "cached": False})
+    assert told["config_source"] == done["file"]
+    (pod,) = told["pods"]
+    (delegate,) = pod["delegates"]
+    assert (delegate["config"], delegate["interface"], pod["usable"]) == (document, "eth0", True)
+    assert [one["type"] for one in delegate["plugins"]] == ["calico", "portmap", "bandwidth"]
+    access = kubeconfig.load(done["kubeconfig"]["path"], {})
+    assert (access.server, access.token) == ("https://10.96.0.1:443", "opaque-1")

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is told of a pod agrees with what Multus would do, whatever annotation, network and configuration hold."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node import multus_report, multus_requests
+
+ODD = [
+    None, True, 1, 1.5, "", "x", "lan", "a/b", "{}", "[]", [], {}, [1], {"a": 1}, [None], {"name": None}, {"type": "x"},
+    {"plugins": []}, {"plugins": [{"type": "x"}]}, {"plugins": [None]}, "prod/lan@x", 10**30, {"cni": 1},
+    {"args": 1, "type": "x"}, '{"type": "m", "args": 1}',
+]  # fmt: skip
+KEYS = ["name", "type", "plugins", "cniVersion", "args", "capabilities", "ipam", "delegates", "ips", "x"]
+SETTINGS = [
+    "clusterNetwork", "defaultNetworks", "namespaceIsolation", "globalNamespaces", "auxiliaryCNIChainName",
+    "runtimeConfig", "delegates", "systemNamespaces",
+]  # fmt: skip
+
+
+def value(draw, depth=0):
+    if depth < 2 and draw.random() < 0.4:
+        return {draw.choice(KEYS): value(draw, depth + 1) for _each in range(draw.randint(0, 4))}
+    return draw.choice(ODD)
+
+
+def annotation(draw):
+    elements = []
+    for _each in range(draw.randint(0, 3)):
+        keys = draw.sample([*multus_requests.KEYS, multus_requests.OLD_KEY], draw.randint(0, 4))
+        elements.append({key: value(draw, 1) for key in keys})
+        if draw.random() < 0.7:
+            elements[-1]["name"] = "lan"
+    short = "lan," + draw.choice(["A", "b@c", "x/y@z/", "", "lan", "lan@eth0", "lan@net1"])
+    return draw.choice([json.dumps(elements), short, json.dumps(value(draw))])
+
+
+def asked(draw):
+    text = annotation(draw)
+    config = {"type": "multus", "name": "m", "cniVersion": "1.0.0", "delegates": [{"type": "b", "name": "c"}]}
+    if draw.random() < 0.3:
+        config[draw.choice(SETTINGS)] = value(draw)
+    network = {
+        "name": "lan",
+        "namespace": "prod",
+        "config": draw.choice([json.dumps(value(draw)), value(draw), "{", '{"type": "macvlan", "name": "lan"}']),
+        "annotations": draw.choice([None, {}, {"k8s.v1.cni.cncf.io/resourceName": "r"}]),
+    }
+    default = {"v1.multus-cni.io/default-network": draw.choice([text, "lan", "prod/lan", "[]", ""])}
+    pod = {"name": "w", "namespace": "prod", "annotations": draw.choice([None, {}, default]), "networks": text}
+    paths = {"conf_dir": "/nonexistent", "cache_dir": "/nonexistent"}
+    return dict(paths, pods=[pod], networks=[network], config=config, api=False, api_timeout=1, cached=False, live=None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_usable_and_without_an_error_are_the_same(seed):
+    draw = random.Random(seed)
+    seen = {True: 0, False: 0}
+    for _each in range(400):
+        params = asked(draw)
+        try:
+            result = multus_report.report(params)
+        except NodenetError:
+            continue  # the configuration is none, or the network has no form at all
+        json.dumps(result)
+        (pod,) = result["pods"]
+        errors = [one for one in pod["findings"] if one["severity"] == "error" and one["code"].startswith("MULTUS")]
+        assert pod["usable"] is (not errors), params
+        assert (pod["refusal"] is None) is pod["usable"]
+        assert all(one in result["findings"] for one in pod["findings"])
+        seen[pod["usable"]] += 1
+    assert min(seen.values()) > 10
