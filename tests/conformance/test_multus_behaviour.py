@@ -273,6 +273,22 @@ def valid(node: Node) -> set:
     return {(one["containerID"], one["ifname"]) for one in listed}
 
 
+def test_gc_takes_down_what_has_lost_its_delegates_cache(node):
+    """The Go plugin removes the delegates cache also when a DEL fails; the cached results stay."""
+    assert node.call("ADD")[0] == 0
+    node.calls()
+    (node.root / "cni" / "cid").unlink()
+    listed: dict = {"cni.dev/valid-attachments": []}
+    assert node.call("GC", **listed)[0] == 0
+    assert [one for one in node.calls() if "DEL" in one] == [], "too young"
+    for path in (node.root / "cni" / "results").iterdir():
+        os.utime(path, (time.time() - 120,) * 2)
+    assert node.call("GC", **listed)[0] == 0
+    assert sorted(node.calls()) == ["DEL main eth0", "DEL one net1", "DEL two net2", "GC main"]
+    assert node.left() == ([], [], [])
+    assert valid(node) == set()
+
+
 def test_gc_without_a_list_collects_nothing(node):
     assert node.call("ADD")[0] == 0
     old = time.time() - 120

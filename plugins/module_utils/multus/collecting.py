@@ -9,8 +9,11 @@ from __future__ import annotations
 import posix
 import time
 
+from ..cni import gojson
 from ..cni.errors import INTERNAL, CniError
+from ..cni.invoke import Attachment
 from . import cache
+from .delegate import load_delegate
 from .deleting import take_down
 
 TYPE_CHECKING = False
@@ -26,16 +29,20 @@ _GRACE_S = 60  # an ADD that runs right now is not in the list yet
 def collect(session: Session, delegates: Sequence[Delegate], listed: Sequence[tuple[str, str]]) -> None:
     """Take down stale containers by their delegates cache, then tell each delegate what is valid.
 
-    *listed* are the runtime's own attachments: (container id, interface). Those of our networks in the same
-    containers are valid as well. Raises CniError with one line for each failure, after all was tried.
+    *listed* are the runtime's own attachments: (container id, interface). Those of our networks in the same containers
+    are valid as well, and what has been made a moment ago. Raises CniError with one line for each failure, after all
+    was tried.
     """
     faults = _collect_stale(session, {one[0] for one in listed})
     # a container that still has its delegates cached is being attached right now, or could not be taken down
     kept = {one[0] for one in listed}.union(cache.containers(session.config.cni_dir))
+    faults += _collect_orphans(session, kept)
     valid = list(listed)
     for entry in session.results.entries():
-        if entry.container_id in kept and (entry.container_id, entry.ifname) not in valid:
-            valid.append((entry.container_id, entry.ifname))
+        attached = (entry.container_id, entry.ifname)
+        path = session.results.path(entry.network, *attached)
+        if attached not in valid and (entry.container_id in kept or not _is_old(path)):
+            valid.append(attached)
     for delegate in delegates:
         try:
             session.runtime.collect(delegate.load(), valid)
@@ -69,9 +76,25 @@ def _collect_stale(session: Session, alive: set[str]) -> list[str]:
     return faults
 
 
+def _collect_orphans(session: Session, kept: set[str]) -> list[str]:
+    """Take down by its cached result what has no delegates cached any more: a DEL that had failed, and was given up."""
+    faults = []
+    for entry in session.results.entries():
+        path = session.results.path(entry.network, entry.container_id, entry.ifname)
+        if entry.container_id in kept or not _is_old(path):
+            continue
+        try:
+            delegate = load_delegate(gojson.parse(entry.config), entry.config)
+            stale = Attachment(entry.container_id, entry.netns, entry.ifname, entry.args, entry.capability_args)
+            session.runtime.delete(delegate.load(), stale)
+        except (CniError, gojson.SyntaxFault) as error:
+            faults.append(f"failed to delete stale attachment {entry.container_id} {entry.ifname}: {error}")
+    return faults
+
+
 def _is_old(path: str) -> bool:
     try:
         age = time.time() - posix.stat(path).st_mtime
     except OSError:
         return False
-    return age < 0 or age > _GRACE_S
+    return age > _GRACE_S
