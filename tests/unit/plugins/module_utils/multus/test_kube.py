@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.nodenet.cni.plugins.module_utils.multus import kube, kubeconn
+from ansible_collections.nodenet.cni.plugins.module_utils.multus import kube, kubeconn, kubedial
 from ansible_collections.nodenet.cni.tests.unit.api_server import ApiServer, Fault, kubeconfig
 
 POD = "/api/v1/namespaces/ns1/pods/p1"
@@ -295,6 +295,29 @@ def test_time_between_the_calls_does_not_count(api, tmp_path):
     time.sleep(0.6)
     client.pod("ns1", "p1")
     client.close()
+
+
+def test_a_resolver_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
+    ask = kubedial._socket.getaddrinfo
+
+    def stuck(host, *arguments):
+        if arguments[-1] & kubedial._socket.AI_NUMERICHOST if len(arguments) == 5 else False:
+            return ask(host, *arguments)
+        time.sleep(2)
+        return []
+
+    monkeypatch.setattr(kubedial._socket, "getaddrinfo", stuck)
+    client = connect("http://api.test:1", tmp_path, deadline=0.3)
+    begin = time.monotonic()
+    text = error_of(lambda: client.pod("ns1", "p1"))
+    assert time.monotonic() - begin < 1.0
+    assert ": context deadline exceeded (tried once within the 0.3 s of apiTimeoutSeconds)" in text
+
+
+def test_a_name_that_is_none(tmp_path):
+    client = connect("http://no-such-name.invalid:1", tmp_path, deadline=1)
+    text = error_of(lambda: client.pod("ns1", "p1"))
+    assert ": dial tcp: lookup no-such-name.invalid: " in text or "deadline exceeded" in text
 
 
 def test_a_server_that_accepts_and_says_nothing(tmp_path):

@@ -12,8 +12,10 @@ import shutil
 import socket
 import ssl
 import stat
+import struct
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,6 +148,47 @@ def test_http_where_https_is_spoken_and_the_other_way_round(api, certificates, t
         url = other.url.replace("http", "https")
         text = error_of(lambda: read_pod(url, tmp_path, trusting(certificates), deadline=0.5))
         assert ": net/http: TLS handshake timeout" in text or ": tls: " in text or "EOF" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "reset", "expected"),
+    [
+        (b"", False, ": EOF (tried "),
+        (b"", True, "connection reset by peer (tried "),
+        (b"HTTP/1.1 400 Bad\r\n\r\n", False, ": tls: "),
+    ],
+)
+def test_what_does_not_speak_tls(certificates, tmp_path, answer, reset, expected):
+    def serve():
+        while True:
+            try:
+                connection, _address = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+                if reset:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        url = "https://127.0.0.1:%d" % listener.getsockname()[1]
+        text = error_of(lambda: read_pod(url, tmp_path, trusting(certificates), deadline=0.5))
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+    assert expected in text
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\u00e9", "", ".", "x" * 300])
+def test_names_that_no_certificate_has(api, certificates, tmp_path, name):
+    if name:
+        text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates, **{"tls-server-name": name})))
+        assert ": tls: " in text
+        assert api.requests == []
+    else:
+        assert read_pod(api.url, tmp_path, trusting(certificates, **{"tls-server-name": name}))["kind"] == "Pod"
 
 
 def test_a_ca_that_is_none(api, tmp_path):
