@@ -117,7 +117,7 @@ def _binaries(options: Options) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         names = sorted(name for name in os.listdir(options.bin_dir) if not name.startswith("."))
         present = bin_dir.look(options.bin_dir, names)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         names, present = [], {}
     except OSError as exc:
         reason = (exc.strerror or str(exc)).lower()
@@ -160,6 +160,9 @@ def _conf(
     effective = predict(found.files, runtimes)
     if not found.exists:
         facts.append({"kind": "conf-dir-missing", "where": options.conf_dir})
+    if not os.path.lexists(options.bin_dir) and any(one.types for one in found.files):
+        reason = "there is no such directory, and networks need plugins"
+        facts.append({"kind": "bin-dir-unreadable", "where": options.bin_dir, "reason": reason})
     rows: list[dict[str, Any]] = []
     for one in found.files:
         where = os.path.join(options.conf_dir, one.shown)

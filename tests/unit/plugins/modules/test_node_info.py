@@ -196,6 +196,17 @@ def test_a_file_in_the_place_of_a_directory(run_module, fails, options, node):
     assert fails(NAME, options(conf_dir=str(node / "bin" / "bridge"))).startswith("Cannot read conf dir")
     result = run_module(NAME, options(gather=["binaries"], bin_dir=str(node / "bin" / "bridge")))
     assert (result["binaries"]["exists"], result["binaries"]["plugins"]) == (False, [])
+    assert [(one["code"], one["text"]) for one in result["findings"]] == [
+        ("BIN012", "the directory cannot be read: not a directory")
+    ]
+
+
+def test_networks_without_any_directory_of_plugins(run_module, options, node):
+    there = [one["code"] for one in run_module(NAME, options(gather=["conf"]))["findings"]]
+    result = run_module(NAME, options(gather=["conf"], bin_dir=str(node / "bni")))
+    (told,) = (one for one in result["findings"] if one["where"] == str(node / "bni"))
+    assert (told["code"], told["severity"]) == ("BIN012", "error")
+    assert "BIN012" not in there
 
 
 def test_what_an_audit_compares(run_module, options, node):
