@@ -219,6 +219,16 @@ def test_case_delegate_del_fails(node):
     assert node.left() == ([], [], [])
 
 
+def test_del_without_cache_goes_on_after_a_network_that_is_gone(node):
+    assert node.call("ADD")[0] == 0
+    node.calls()
+    (node.root / "cni" / "cid").unlink()
+    del node.api.nads["ns1", "one"]
+    assert node.call("DEL")[0] == 0
+    assert node.calls() == ["DEL two net2", "DEL main eth0"]
+    assert node.left()[0] == ["cid-net1"]
+
+
 # --- the cache
 
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from ..cni.errors import INTERNAL, CniError, NodenetError
 from . import confdir
+from .delegate import Unknown
 from .devices import Devices
 from .resolve import Resolver, Sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable, TypeVar
 
     from .delegate import Delegate
     from .kube import Client
     from .session import Session
+
+    T = TypeVar("T")
 
 
 def delegates(session: Session, client: Client | None, pod: dict[str, Any], prefix: str) -> list[Delegate]:
@@ -52,6 +55,21 @@ def default_networks(session: Session, client: Client | None, pod: dict[str, Any
         return resolver(session, client, pod).default_networks()
     except NodenetError as error:
         raise CniError(INTERNAL, f"{prefix}failed to get clusterNetwork/defaultNetworks: {error}") from None
+
+
+class Undoing(Resolver):
+    """The decision for a DEL: what cannot be decided is left out, and told in ``faults``."""
+
+    def __init__(self, resolver: Resolver, pod: dict[str, Any]) -> None:
+        self.undecided: list[NodenetError] = []
+        super().__init__(resolver.config, pod, resolver.sources, self.undecided)
+
+    def attempt(self, decide: Callable[..., list[T]], *arguments: Any) -> list[T]:
+        before = len(self.undecided)
+        found: list[Any] = super().attempt(decide, *arguments)
+        if len(self.undecided) > before and decide == self._requested:
+            return [Unknown()]  # type: ignore[list-item]
+        return found
 
 
 def resolver(session: Session, client: Client, pod: dict[str, Any]) -> Resolver:

@@ -131,6 +131,13 @@ class Delegate:
         return load_list(self.tree, self.data)
 
 
+class Unknown(Delegate):
+    """In the place of a network of which nothing is known any more, so that the others keep their interfaces."""
+
+    def __init__(self) -> None:
+        super().__init__((), b"", {}, None)
+
+
 def load_delegate(tree: Any, data: bytes) -> Delegate:
     """Return the delegate of a configuration, a single plugin or a list. Raises CniError (code 999)."""
     try:

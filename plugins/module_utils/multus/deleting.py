@@ -12,6 +12,7 @@ from ..cni import skel
 from ..cni.errors import INTERNAL, CniError, NodenetError
 from . import cache
 from .attachments import interface_name
+from .delegate import Unknown
 from .session import Session, failure, reason
 
 TYPE_CHECKING = False
@@ -74,11 +75,11 @@ def _without_cache(session: Session, must_succeed: bool) -> None:
         from . import deciding
 
         delegates = deciding.default_networks(session, client, pod, prefix)
-        try:
-            deciding.resolver(session, client, pod).pod_networks(delegates)
-        except NodenetError as error:
+        undoing = deciding.Undoing(deciding.resolver(session, client, pod), pod)
+        undoing.pod_networks(delegates)
+        for error in undoing.undecided:
             if not delegates:
-                raise CniError(INTERNAL, f"{prefix}failed to get delegates: {error}") from None
+                raise CniError(INTERNAL, f"{prefix}failed to get delegates: {error}")
             session.journal.error(f"{prefix}not all networks of the pod are known: {error}")
     else:
         delegates = _configured(session, client, prefix)
@@ -132,6 +133,8 @@ def take_down(session: Session, delegates: Sequence[Delegate]) -> list[CniError]
     faults: list[CniError] = []
     for index in range(len(delegates) - 1, -1, -1):
         delegate = delegates[index]
+        if isinstance(delegate, Unknown):
+            continue
         interface = interface_name(index, delegate, session.call.ifname)
         if delegate.is_list and not delegate.cni_version:
             delegate.set_version(session.config.cni_version)
