@@ -696,6 +696,11 @@ REGISTRY = {
         "who is alive cannot be told: {reason}",
         "until all sources answer, no pod is reported as dead",
     ),
+    "multus-pods-left": (
+        "MULTUS022", "warning", CARRIES_ON,
+        "{count} pod(s) here were attached by Multus; without it their end takes down the first network only",
+        "drain the node before Multus goes, or free with host_local_gc what their other networks hold",
+    ),
     "node-module-missing": (
         "NODE001", "error", FAILS,
         "has no module {module}, needed by {needed_by}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from ..multus import cache
 from . import cachecount, manifest
 
 TYPE_CHECKING = False
@@ -24,8 +25,8 @@ def look(bin_dir: str, state_dir: str, cache_dir: str, remove: str) -> tuple[dic
 
     :param remove: "unused": unless pods need it; "always" or "never"
     """
-    row, facts = cachecount.count("multus", cache_dir, 0.0)
-    cached = None if facts else row["entries"]
+    _row, facts = cachecount.count("multus", cache_dir, 0.0)
+    cached = None if facts else len(cache.containers(cache_dir))
     path = os.path.join(bin_dir, "multus")
     answer = {"path": path, "removed": False, "reason": "", "cached_delegates": cached}
     if not os.path.lexists(path):

@@ -99,6 +99,8 @@ def make_plan(found: confdir.ConfDir, params: Mapping[str, Any]) -> Plan:
 
     where = (params["bin_dir"], params["state_dir"], params["cache_dir"])
     answer, facts = multus_leaving.look(*where, params["remove_plugin"])
+    if answer["cached_delegates"] and any(multus_master.of_multus(one) for one in found.files):
+        facts.append({"kind": "multus-pods-left", "where": params["cache_dir"], "count": answer["cached_delegates"]})
     plan = plan_absent(found, options, answer["path"] if answer["removed"] else "", facts)
     plan.result["plugin"] = answer
     return plan

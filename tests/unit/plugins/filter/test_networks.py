@@ -142,7 +142,7 @@ def test_format(value, form, text):
         (["a", {"nam": "b"}], "auto", "element 2 (None): there is no nam, only name, "),
         (["a", "b,c"], "auto", "element 2 (b,c): it has to be like"),
         ([1], "auto", "element 1: it has to be a dictionary, or text"),
-        ([{"name": "a", "mac": "x"}, {"name": "b", "ips": "x"}], "auto", "'x' is no hardware address; element 2 (b): ips"),
+        ([{"name": "a", "mac": "x"}, {"name": "b", "ips": "x"}], "auto", "hardware address; element 2 (b): ips"),
         ([{"name": ""}], "auto", "empty network name"),
         ([{"name": "a", "cni-args": {"x": {1, 2}}}], "auto", "element 1 (a): it cannot be written as JSON"),
         (1, "auto", "wants a list of networks, not int"),

@@ -635,9 +635,12 @@ def test_the_executable_stays_while_pods_need_it(run_module, node, case, choice,
     one = leftovers(node, case)
     for name in os.listdir(str(node.cache))[cached:]:
         (node.cache / name).unlink()
+    (node.cache / "315bbe38.corrupt").write_text("what a DEL has set aside")
+    (node.cache / ".nodenet-1").write_text("what a killed ADD left")
     done = run_module(NAME, node.options(remove_plugin=choice, **one["input"]["params"]))
     assert done["plugin"]["removed"] is goes
     assert done["plugin"]["cached_delegates"] == cached
+    assert ("MULTUS022" in [each["code"] for each in done["findings"]]) is bool(cached)
     assert (node.bin / "multus").exists() is not goes
     assert node.names() == ["10-calico.conflist"]
 
