@@ -17,6 +17,9 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import J
 #: What can be compared.
 KINDS = ("conflists", "multus", "plugins", "effective")
 
+#: From so many nodes on a setting with another value on most of them counts as each node's own.
+_MANY = 6
+
 Reports = t.Mapping[str, t.Mapping[str, t.Any]]
 #: One thing as each host has it: host -> key -> text.
 States = dict[str, dict[str, str]]
@@ -49,8 +52,22 @@ def _conflists(reports: Reports, multus: bool) -> t.Iterator[Json]:
                 name = "Multus" if multus else str(one["network"])
                 states.setdefault(name, {}).setdefault(host, dict(one["settings"]))
     for name, state in sorted(states.items()):
+        _drop_own(state)
         yield from _groups("multus" if multus else "conflist", name, state)
         yield from _absent("multus" if multus else "conflist", name, state, asked, "file")
+
+
+def _drop_own(state: States) -> None:
+    """Take out what each node has for itself: its name, its addresses, which most nodes have with another value."""
+    if len(state) < _MANY:
+        return
+    values: dict[str, set[str]] = {}
+    for settings in state.values():
+        for key, text in settings.items():
+            values.setdefault(key, set()).add(text)
+    own = {key for key, found in values.items() if 2 * len(found) > len(state)}
+    for host, settings in state.items():
+        state[host] = {key: text for key, text in settings.items() if key not in own}
 
 
 def _plugins(reports: Reports) -> t.Iterator[Json]:
@@ -137,7 +154,8 @@ def findings(found: t.Iterable[Json]) -> t.Iterator[Json]:
         params = {"hosts": short_list(one["hosts"]), "others": one["others"], "differences": shown}
         where = {"conflist": f"network {name}", "multus": name, "plugin": "plugins", "effective": name}[what]
         name = short(name)
-        subject = f"{name}: {', '.join(difference['key'] for difference in one['differences'])}"
+        # by its first host, so that another group is a new finding, and one more host in the group is not
+        subject = f"{name}: {', '.join(difference['key'] for difference in one['differences'])} from {one['hosts'][0]}"
         finding = told(f"fleet-{what}-drift", where, one["hosts"], subject, name=name, **params)
         if what == "conflist":
             finding["network"] = name

@@ -4,8 +4,8 @@
 
 """The settings of a network configuration as flat text, to be compared with those of other nodes.
 
-What each node has for itself is left out: the ranges that host-local hands out there. Secrets, and values that are
-long, stand as a digest.
+What each node has for itself is left out: the ranges that host-local hands out there, and its name. Secrets, and values
+that are long, stand as a digest.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _OWN_TO_THE_NODE = ("subnet", "rangeStart", "rangeEnd", "gateway", "ranges")
+# Calico and its like
+_NAMES_OF_NODES = ("nodename", "nodeName", "podCidr")
 _SECRETS = ("token", "secret", "passw", "auth", "credential", "private")
 _LONGEST = 80
 _MOST = 400
@@ -40,7 +42,8 @@ def settings(tree: Any) -> dict[str, str]:
 
 def _walk(node: Any, path: str, secret: bool, found: dict[str, str]) -> None:
     if isinstance(node, tuple):
-        own = _OWN_TO_THE_NODE if gojson.field(node, "type") == "host-local" else ()
+        ranges = gojson.field(node, "type") == "host-local"
+        own = _NAMES_OF_NODES + (_OWN_TO_THE_NODE if ranges else ())
         for key, value in node:
             if key not in own:
                 hidden = secret or any(word in key.lower() for word in _SECRETS)

@@ -72,6 +72,52 @@ def test_all_faults_of_one_fleet_are_found_side_by_side():
     ]
 
 
+def test_what_each_node_has_for_itself_is_no_drift():
+    fleet = Fleet()
+    for number, host in enumerate(fleet.reports):
+        fleet.settings(host, 0)["plugins[0].nodeAddress"] = f"192.0.2.{number}"
+    assert merge(fleet.reports, fleet.question())["drift"] == []
+    FAULTS["FLEET019"](fleet)
+    (one,) = merge(fleet.reports, fleet.question())["drift"]
+    assert one["differences"] == [{"key": "plugins.mtu", "here": "1500", "there": "1450"}]
+
+
+def test_two_groups_that_differ_are_two_findings():
+    fleet = Fleet()
+    for host, mtu in (("n0003", "1500"), ("n0004", "1500"), ("n0005", "9000")):
+        fleet.settings(host, 0)["plugins.mtu"] = mtu
+    merged = merge(fleet.reports, fleet.question())
+    assert [(one["hosts"], one["others"]) for one in merged["drift"]] == [(["n0003", "n0004"], 17), (["n0005"], 17)]
+    first, second = merged["findings"]
+    assert first["subject"] != second["subject"]
+    assert first["text"] == (
+        "network 'cbr0' on n0003, n0004 is not as on 17 other node(s): plugins.mtu 1500 instead of 1450"
+    )
+
+
+def test_what_most_nodes_have_and_one_lacks_and_the_other_way_round():
+    fleet = Fleet()
+    del fleet.reports["n0003"]["conf"]["files"][0]
+    del fleet.reports["n0004"]["binaries"]["plugins"][0]
+    fleet.reports["n0005"]["conf"]["files"].append(dict(fleet.reports["n0005"]["conf"]["files"][0], network="mine"))
+    fleet.reports["n0006"]["binaries"] = fleet.reports["n0007"]["conf"] = None  # not asked for
+    merged = merge(fleet.reports, fleet.question())
+    assert [(one["code"], one["hosts"]) for one in merged["findings"]] == [
+        ("FLEET019", ["n0003"]),
+        ("FLEET021", ["n0004"]),
+    ]
+    assert merged["findings"][0]["text"].endswith("is not as on 18 other node(s): file is missing")
+
+
+def test_a_mixed_fleet_is_compared_as_it_is_told_to():
+    fleet = Fleet()
+    for code in ("FLEET019", "FLEET020", "FLEET021", "FLEET022"):
+        FAULTS[code](fleet)
+    for kind, code in zip(("conflists", "multus", "plugins", "effective"), sorted(FAULTS)[18:22]):
+        assert codes(merge(fleet.reports, fleet.question()._replace(drift=[kind]))) == [code]
+    assert codes(merge(fleet.reports, fleet.question()._replace(drift=[]))) == []
+
+
 def test_both_forms_of_a_report_say_the_same():
     fleet = Fleet()
     for code in ("FLEET001", "FLEET015"):

@@ -31,6 +31,7 @@ def test_paths_and_values():
 
 def test_what_each_node_has_for_itself_is_left_out():
     ipam = {"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}
+    assert of({"type": "calico", "nodename": "n1", "mtu": 0}) == {"type": "calico", "mtu": "0"}
     old = {"type": "host-local", "subnet": "10.2.0.0/24", "rangeStart": "10.2.0.9", "gateway": "10.2.0.1"}
     found = of(
         {"delegates": [{"plugins": [{"ipam": ipam}, {"ipam": old}, {"ipam": {"type": "static", "gateway": "g"}}]}]}
