@@ -14,7 +14,7 @@ import errno
 import posix
 import time
 
-from . import paths, syscalls
+from . import folders, paths, syscalls
 from .errors import NodenetError
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ def create(path: str, prepare: Callable[[], None] | None = None) -> None:
     """
     folder = paths.parent(path)
     try:
-        _make_directories(folder)
+        folders.make(folder)
         paths.close(posix.open(path, posix.O_RDONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o444))
     except OSError as error:
         raise _cannot("make", path, error) from None
@@ -183,19 +183,6 @@ def _errno_of(function: Callable[[], object]) -> int:
     except OSError as error:
         return min(error.errno or errno.EIO, 255)
     return 0
-
-
-def _make_directories(path: str) -> None:
-    if paths.is_directory(path):
-        return
-    folder = paths.parent(path)
-    if folder != path:
-        _make_directories(folder)
-    try:
-        posix.mkdir(path, 0o755)
-    except FileExistsError:
-        if not paths.is_directory(path):
-            raise
 
 
 def _cannot(what: str, path: str, error: OSError) -> NodenetError:

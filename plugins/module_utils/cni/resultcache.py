@@ -11,10 +11,9 @@ Runtimes that use libcni read and write the same files.
 
 from __future__ import annotations
 
-import errno
 import posix
 
-from . import gojson, goprint, goshape, paths, resultread
+from . import folders, gojson, goprint, goshape, paths, resultread
 from .errors import INTERNAL, CniError, go_strerror
 
 TYPE_CHECKING = False
@@ -98,7 +97,7 @@ class ResultCache:
         # readers take everything in `results` for an entry, so the unfinished file lies beside that directory
         unfinished = f"{self.directory.rstrip('/')}/.nodenet-{posix.urandom(8).hex()}"
         try:
-            _make_directories(self.results)
+            folders.make(self.results, 0o700)
             fd = posix.open(unfinished, _WRITE, 0o600)
             try:
                 try:
@@ -190,19 +189,6 @@ def _read(path: str) -> bytes:
         return b"".join(pieces)
     finally:
         paths.close(fd)
-
-
-def _make_directories(path: str) -> None:
-    if paths.is_directory(path):
-        return
-    folder = paths.parent(path)
-    if folder != path:
-        _make_directories(folder)
-    try:
-        posix.mkdir(path, 0o700)
-    except FileExistsError:
-        if not paths.is_directory(path):
-            raise OSError(errno.ENOTDIR, posix.strerror(errno.ENOTDIR), path) from None
 
 
 def _encoded(data: bytes) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import posix
 import time
 
-from ..cni import gojson, goprint, goshape, paths
+from ..cni import folders, gojson, goprint, goshape, paths
 from ..cni.errors import INTERNAL, CniError, NodenetError, go_strerror
 from ..cni.goshape import BOOLEAN, STRING, List, Struct
 from . import trees
@@ -65,7 +65,7 @@ def write(directory: str, container_id: str, delegates: Sequence[Delegate]) -> N
     path = path_of(directory, container_id)
     data = goprint.dumps([_entry(one) for one in delegates], indent=0).encode("utf-8", "surrogateescape")
     try:
-        _make_directories(paths.parent(path))
+        folders.make(paths.parent(path), 0o700)
     except OSError as error:
         text = f'create the multus data directory("{directory}"): mkdir {error.filename}: {go_strerror(error)}'
         raise CniError(INTERNAL, _SAVING + text) from None
@@ -228,18 +228,3 @@ def _read(path: str) -> bytes:
             pieces.append(piece)
     finally:
         paths.close(fd)
-
-
-def _make_directories(path: str) -> None:
-    if paths.is_directory(path):
-        return
-    if paths.exists(path):
-        raise NotADirectoryError(20, posix.strerror(20), path)
-    folder = paths.parent(path)
-    if folder != path:
-        _make_directories(folder)
-    try:
-        posix.mkdir(path, 0o700)
-    except FileExistsError:
-        if not paths.is_directory(path):
-            raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posix
 
-from ..cni import gojson, paths
+from ..cni import folders, gojson, paths
 from . import trees
 from .attachments import DEVICE_INFO_DIR, device_info_file
 
@@ -40,7 +40,7 @@ def hand_over(delegate: Delegate, container_id: str, interface: str) -> None:
     path = device_info_file(delegate, container_id, interface)
     try:
         data = _read(f"{DEVICE_INFO_DIR}/dp/{name}")
-        _make_directories(paths.parent(path))
+        folders.make(paths.parent(path))
         fd = posix.open(path, _NEW, 0o444)
         try:
             posix.fchmod(fd, 0o444)
@@ -89,10 +89,3 @@ def _read(path: str) -> bytes:
         return posix.read(fd, _MOST_BYTES)
     finally:
         paths.close(fd)
-
-
-def _make_directories(path: str) -> None:
-    if not paths.is_directory(path):
-        if paths.parent(path) != path:
-            _make_directories(paths.parent(path))
-        posix.mkdir(path, 0o755)

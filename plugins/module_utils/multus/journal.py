@@ -9,7 +9,7 @@ from __future__ import annotations
 import posix
 import time
 
-from ..cni import paths
+from ..cni import folders, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Journal:
         try:
             return posix.open(self._file, _APPEND, 0o600)
         except FileNotFoundError:
-            _make_directories(paths.parent(self._file))
+            folders.make(paths.parent(self._file))
             return posix.open(self._file, _APPEND, 0o600)
 
     def _rotate(self, more: int) -> None:
@@ -159,10 +159,3 @@ def _compress(path: str) -> None:
         with gzip.GzipFile(fileobj=raw, mode="wb") as target:
             shutil.copyfileobj(source, target)
     posix.unlink(path)
-
-
-def _make_directories(path: str) -> None:
-    if not paths.is_directory(path):
-        if paths.parent(path) != path:
-            _make_directories(paths.parent(path))
-        posix.mkdir(path, 0o755)
