@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -60,6 +61,7 @@ class Controller:
         self.fleet = fleet
         self.folder = folder
         self.variables = variables
+        self.limit_s = 600.0
         self.of_host: dict[str, dict] = {}
         self.environment = dict(
             os.environ,
@@ -84,13 +86,22 @@ class Controller:
         return [*command, "nodenet.cni." + name, "-e", json.dumps(variables), *arguments]
 
     def play(self, name: str, *arguments: str, **variables: object) -> Run:
-        """Run a playbook to its end."""
+        """Run a playbook to its end. One that hangs ends the test, with what it said and what runs on the nodes."""
         command = self.command(name, *arguments, **variables)
-        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, text=True, check=False, timeout=600, **options
-        )
-        return Run(done.returncode, done.stdout)
+        path = self.folder / "play.log"
+        options = {"cwd": self.folder, "env": self.environment, "stdin": subprocess.DEVNULL}
+        with open(path, "wb") as log:
+            try:
+                code = subprocess.run(
+                    command, check=False, stdout=log, stderr=subprocess.STDOUT, timeout=self.limit_s, **options
+                ).returncode
+            except subprocess.TimeoutExpired:
+                processes = [
+                    self.fleet.run(host, "ps", "-eo", "pid,ppid,wchan:20,args").stdout for host in self.fleet.names
+                ]
+                said = path.read_text(errors="replace")[-4000:]
+                raise AssertionError("the play hangs\n%s\n%s" % (said, "\n".join(processes))) from None
+        return Run(code, path.read_text(errors="replace"))
 
     def play_killed(self, name: str, seconds: float, **variables: object) -> bool:
         """Run a playbook and kill it, with everything of it on the nodes, after a time; tell whether it still ran."""
@@ -111,8 +122,31 @@ class Controller:
         except subprocess.TimeoutExpired:
             return True
         finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+            # its workers have sessions of their own, and an SSH connection that is shared outlives them
+            for pid in [*_family(process.pid), *_clients(self.fleet.folder)]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             process.wait()
             for host in self.fleet.names:
                 self.fleet.kill_all(host)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that it started, as far as it still has them."""
+    found = [pid]
+    for one in found:
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{one}/task"):
+                found += [int(child) for child in Path(f"/proc/{one}/task/{task}/children").read_text().split()]
+    return found
+
+
+def _clients(folder: str) -> list[int]:
+    """The SSH clients that reach into a fleet."""
+    found = []
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            command = Path("/proc", entry, "cmdline").read_bytes() if entry.isdigit() else b""
+            if command.startswith(b"ssh") and folder.encode() in command:
+                found.append(int(entry))
+    return found
