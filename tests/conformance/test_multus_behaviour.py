@@ -225,8 +225,27 @@ def test_del_without_cache_goes_on_after_a_network_that_is_gone(node):
     (node.root / "cni" / "cid").unlink()
     del node.api.nads["ns1", "one"]
     assert node.call("DEL")[0] == 0
+    assert node.calls() == ["DEL two net2", "DEL main eth0", "DEL one net1"]
+    assert node.left() == ([], [], [])
+
+
+def test_del_without_cache_and_without_results_leaves_out_only_what_nobody_knows(node):
+    assert node.call("ADD")[0] == 0
+    node.calls()
+    for path in [node.root / "cni" / "cid", *(node.root / "cni" / "results").iterdir()]:
+        path.unlink()
+    del node.api.nads["ns1", "one"]
+    assert node.call("DEL")[0] == 0
     assert node.calls() == ["DEL two net2", "DEL main eth0"]
-    assert node.left()[0] == ["cid-net1"]
+
+
+def test_del_without_cache_and_without_api_goes_by_the_cached_results(node):
+    assert node.call("ADD")[0] == 0
+    node.calls()
+    (node.root / "cni" / "cid").write_text("{")
+    assert node.call("DEL", kubeconfig="")[0] == 0
+    assert node.calls() == ["DEL main eth0", "DEL one net1", "DEL two net2"]
+    assert node.left() == ([], [], ["cid.corrupt"])
 
 
 # --- the cache

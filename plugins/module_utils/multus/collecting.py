@@ -9,12 +9,9 @@ from __future__ import annotations
 import posix
 import time
 
-from ..cni import gojson
 from ..cni.errors import INTERNAL, CniError
-from ..cni.invoke import Attachment
 from . import cache
-from .delegate import load_delegate
-from .deleting import take_down
+from .deleting import take_down, take_down_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,10 +81,8 @@ def _collect_orphans(session: Session, kept: set[str]) -> list[str]:
         if entry.container_id in kept or not _is_old(path):
             continue
         try:
-            delegate = load_delegate(gojson.parse(entry.config), entry.config)
-            stale = Attachment(entry.container_id, entry.netns, entry.ifname, entry.args, entry.capability_args)
-            session.runtime.delete(delegate.load(), stale)
-        except (CniError, gojson.SyntaxFault) as error:
+            take_down_entry(session, entry, entry.netns)
+        except CniError as error:
             faults.append(f"failed to delete stale attachment {entry.container_id} {entry.ifname}: {error}")
     return faults
 

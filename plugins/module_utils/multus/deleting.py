@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import posix
 
-from ..cni import skel
+from ..cni import gojson, skel
 from ..cni.errors import INTERNAL, CniError, NodenetError
+from ..cni.invoke import Attachment
 from . import cache
-from .attachments import interface_name
-from .delegate import Unknown
+from .attachments import interface_name, interface_names
+from .delegate import Unknown, load_delegate
 from .session import Session, failure, reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Sequence
 
+    from ..cni.resultcache import Entry
     from ..cni.skel import Call
     from .delegate import Delegate
     from .journal import Journal
@@ -83,7 +85,7 @@ def _without_cache(session: Session, must_succeed: bool) -> None:
             session.journal.error(f"{prefix}not all networks of the pod are known: {error}")
     else:
         delegates = _configured(session, client, prefix)
-    faults = take_down(session, delegates)
+    faults = take_down(session, delegates) + _take_down_rest(session, delegates)
     cache.sweep(session.config.cni_dir)
     if faults and (pod is not None or must_succeed):
         raise failure("errors: " + " / ".join(str(one) for one in faults), faults)
@@ -154,6 +156,34 @@ def take_down(session: Session, delegates: Sequence[Delegate]) -> list[CniError]
 
             deviceinfo.remove(delegate, session.call.container_id, interface)
     return faults
+
+
+def _take_down_rest(session: Session, delegates: Sequence[Delegate]) -> list[CniError]:
+    """Take down by their cached results what else the container has: networks that nobody knows any more."""
+    call = session.call
+    names = interface_names(delegates, call.ifname)
+    done = {(one.network, name) for one, name in zip(delegates, names) if not isinstance(one, Unknown)}
+    faults: list[CniError] = []
+    for entry in session.results.entries():
+        if entry.container_id == call.container_id and (entry.network, entry.ifname) not in done:
+            try:
+                take_down_entry(session, entry, call.netns)
+            except CniError as error:
+                faults.append(error)
+    return faults
+
+
+def take_down_entry(session: Session, entry: Entry, netns: str) -> None:
+    """Call DEL for what a cached result tells of. Raises CniError.
+
+    :param netns: the namespace; the one in the entry may be another's by now if the runtime gives none
+    """
+    try:
+        delegate = load_delegate(gojson.parse(entry.config), entry.config)
+    except gojson.SyntaxFault as fault:
+        raise CniError(INTERNAL, f"cached result of {entry.network} and {entry.ifname}: {fault}") from None
+    attached = Attachment(entry.container_id, netns, entry.ifname, entry.args, entry.capability_args)
+    session.runtime.delete(delegate.load(), attached)
 
 
 def _failed(delegate: Delegate, error: CniError) -> str:
