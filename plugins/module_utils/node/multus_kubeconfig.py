@@ -155,11 +155,20 @@ def _renew(before: dict[str, Any] | None, after: dict[str, Any], margin: int | N
     mine, theirs = _claims(after), _claims(before)
     if _without_token(before) != _without_token(after) or not theirs:
         return True
-    if any(mine.get(key) != theirs.get(key) for key in ("sub", "iss", "aud")) or "exp" not in theirs:
+    if _account(mine) != _account(theirs) or "exp" not in theirs:
         return token != old
     if margin is None:
+        if "exp" in mine and now < theirs["exp"] >= mine["exp"]:
+            return False  # it would not last longer
         margin = int((theirs["exp"] - theirs.get("iat", theirs["exp"])) * RENEW_SHARE)
     return bool(theirs["exp"] - now <= margin)
+
+
+def _account(claims: dict[str, Any]) -> list[Any]:
+    """Return whom a token is for; an account that was made anew has another uid, and its old tokens are worth nothing."""
+    bound = claims.get("kubernetes.io")
+    account = bound.get("serviceaccount") if isinstance(bound, dict) else None
+    return [*[claims.get(key) for key in ("sub", "iss", "aud")], account]
 
 
 def _without_token(document: dict[str, Any]) -> dict[str, Any]:

@@ -521,13 +521,28 @@ def test_by_default_a_fifth_of_the_time_is_the_margin(run_module, calico):
     assert kubeconfig_of(calico)["users"][0]["user"]["token"] == new
 
 
-@pytest.mark.parametrize("change", ["account", "server", "ca", "plain"])
+def test_a_token_that_ends_sooner_is_no_renewal(run_module, fails, calico):
+    old = lasting(100, age=900)
+    run_module(NAME, calico.options(kubeconfig=dict(API, token=old)))
+    assert run_module(NAME, calico.options(kubeconfig=dict(API, token=lasting(50, age=900))))["changed"] is False
+    assert run_module(NAME, calico.options(kubeconfig=dict(API, token=old)))["changed"] is False
+    assert kubeconfig_of(calico)["users"][0]["user"]["token"] == old
+    gone = lasting(-5, age=900)
+    calico.put("multus.d/multus.kubeconfig", json.dumps(kubeconfig_of(calico)).replace(old, gone))
+    assert "expired" in fails(NAME, calico.options(kubeconfig=dict(API, token=gone)))
+
+
+@pytest.mark.parametrize("change", ["account", "made anew", "server", "ca", "plain"])
 def test_another_account_server_or_authority_is_written_at_once(run_module, calico, change):
     run_module(NAME, calico.options(kubeconfig=dict(API, token=lasting(86400))))
     wanted = dict(API, token=lasting(86300))
     if change == "account":
         now = int(time.time())
         wanted["token"] = token(sub="system:serviceaccount:kube-system:other", exp=now + 900, iat=now)
+    elif change == "made anew":
+        now = int(time.time())
+        bound = {"namespace": "kube-system", "serviceaccount": {"name": "multus", "uid": "u-2"}}
+        wanted["token"] = token(**{"kubernetes.io": bound}, exp=now + 900, iat=now)
     elif change == "plain":
         wanted["token"] = "opaque"
     else:
