@@ -165,7 +165,7 @@ def _renew(before: dict[str, Any] | None, after: dict[str, Any], margin: int | N
 
 
 def _account(claims: dict[str, Any]) -> list[Any]:
-    """Return whom a token is for; an account that was made anew has another uid, and its old tokens are worth nothing."""
+    """Return whom a token is for; one that was made anew has another uid, and old tokens are worth nothing."""
     bound = claims.get("kubernetes.io")
     account = bound.get("serviceaccount") if isinstance(bound, dict) else None
     return [*[claims.get(key) for key in ("sub", "iss", "aud")], account]
