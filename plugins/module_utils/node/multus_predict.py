@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..cni import gojson
 from ..cni.errors import CniError, NodenetError
-from ..cni.names import interface_fault
+from ..cni.names import interface_fault, valid_name
 from ..multus import attachments, confdir, podargs, selection
 from ..multus.delegate import Delegate
 from ..multus.request import Request
@@ -141,11 +141,11 @@ def predict(
     names = attachments.interface_names(delegates, ifname)
     seen: dict[str, str] = {}
     for delegate, name in zip(delegates, names):
-        fault = interface_fault(name)
+        invalid = interface_fault(name)
         if isinstance(delegate, _Gap):
             seen.setdefault(name, "a network that cannot be decided")
-        elif fault is not None:
-            resolver.fact("multus-interface-invalid", network=delegate.name, interface=name, reason=fault[0])
+        elif invalid is not None:
+            resolver.fact("multus-interface-invalid", network=delegate.name, interface=name, reason=invalid[0])
         elif name in seen:
             resolver.fact("multus-interface-twice", network=delegate.name, interface=name, first=seen[name])
         else:
@@ -155,6 +155,9 @@ def predict(
     for index, (delegate, name) in enumerate(zip(delegates, names)):
         if isinstance(delegate, _Gap):
             continue
+        fault = running_fault(delegate)
+        if fault:
+            resolver.fact("multus-network-unusable", network=delegate.name, reason=fault)
         row = _row(config, delegate, index, name, args, container_id)
         rows.append(row)
         _check_capabilities(resolver, delegate, row)
@@ -164,6 +167,17 @@ def predict(
             # a network that lies in the cluster is read by no runtime, so nobody has looked at it
             resolver.facts += lint.check_config(delegate.tree, delegate.cni_version, f"network {delegate.name}")
     return rows, resolver.facts
+
+
+def running_fault(delegate: Delegate) -> str:
+    """Return why a network that is decided cannot be run (multus spec 7.2), "" if nothing tells so."""
+    try:
+        delegate.load()
+    except CniError as error:
+        return str(error)
+    if not delegate.network:
+        return "it has no name"
+    return "" if valid_name(delegate.network) else f"{delegate.network!r} cannot be the name of a network"
 
 
 def _row(

@@ -68,7 +68,7 @@ def _pod(
     row["delegates"], facts = multus_predict.predict(config, pod, lookup, device, *arguments)
     facts = _each_once(facts + unknown)
     row["findings"] = findings.from_facts(facts)
-    row["refusal"] = _refusal(config, pod, lookup, arguments[0])
+    row["refusal"] = _refusal(config, pod, lookup, _device(pod, lookup, where, []), arguments[0])
     row["usable"] = row["refusal"] is None
     return row, facts
 
@@ -89,12 +89,15 @@ def _device(
     return take
 
 
-def _refusal(config: Config, pod: dict[str, Any], lookup: multus_lookup.Lookup, ifname: str) -> str | None:
+def _refusal(
+    config: Config, pod: dict[str, Any], lookup: multus_lookup.Lookup, device: Callable[[str], str], ifname: str
+) -> str | None:
     """Return the text with which Multus refuses the pod, as it stands in the events of the pod; None if it does not."""
     from ..multus import attachments, confdir, ifnames
     from ..multus.resolve import Resolver, Sources
+    from . import multus_predict
 
-    resolver = Resolver(config, pod, Sources(lookup.nad, lambda _resource: ""))
+    resolver = Resolver(config, pod, Sources(lookup.nad, device))
     try:
         delegates = resolver.default_networks()
         resolver.pod_networks(delegates)
@@ -103,7 +106,9 @@ def _refusal(config: Config, pod: dict[str, Any], lookup: multus_lookup.Lookup, 
     except NodenetError as error:
         return str(error)
     faults = ifnames.name_faults(delegates, attachments.interface_names(delegates, ifname))
-    return str(faults[0]) if faults else None
+    if faults:
+        return str(faults[0])
+    return next((fault for fault in map(multus_predict.running_fault, delegates) if fault), None)
 
 
 def _cached(params: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -229,6 +229,22 @@ def test_every_fault_at_once_and_the_names_of_the_rest_are_right(ask):
     assert "mismatch @ 'Bad'" in pod["refusal"]
 
 
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"cniVersion": "1.0.0", "name": "x", "plugins": [LAN, {"snat": True}]}, "missing 'type'"),
+        ({"cniVersion": "1.0.0", "name": "a b", "type": "macvlan"}, "'a b' cannot be the name of a network"),
+        ({"cniVersion": "1.0.0", "name": "x", "plugins": [LAN], "disableCheck": "perhaps"}, "disableCheck"),
+    ],
+)
+def test_what_fails_only_when_it_runs(ask, document, reason):
+    pod = ask("lan", [network(config=document)])
+    assert "MULTUS011" in codes(pod)
+    assert reason in texts(pod)
+    assert pod["usable"] is False
+    assert reason in pod["refusal"]
+
+
 def test_a_default_network(ask):
     given = network("other", "kube-system", config=dict(LAN, name="other"))
     pod = ask("lan", [network(), given], {"default_network": "other@x0"})
