@@ -27,9 +27,15 @@ def collect(plugins: Sequence[str]) -> dict[str, str]:
     sources: dict[str, str] = {}
     for group in (group for plugin in plugins for group in PACKAGES.get(plugin, ())):
         folders = [_folder(package) for package in group]
-        if all(folders):
+        if not all(folders):
+            continue
+        files: dict[str, str] = {}
+        try:
             for package, folder in zip(group, folders):
-                sources.update(_python_files(package, folder))
+                files.update(_python_files(package, folder))
+        except (OSError, UnicodeDecodeError):  # as good as not there
+            continue
+        sources.update(files)
     return sources
 
 

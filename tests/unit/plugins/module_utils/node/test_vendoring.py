@@ -72,6 +72,11 @@ def test_a_file_of_that_name_or_a_package_without_a_beginning_is_none(packages):
     assert vendoring.collect(["multus"]) == {}
 
 
+def test_one_that_cannot_be_read_is_as_good_as_not_there(packages):
+    (packages / "someframe" / "inner" / "old.py").write_bytes(b"# caf\xe9\n")
+    assert names(vendoring.collect(["multus"])) == ["somexml"]
+
+
 def test_of_the_real_ones_what_is_python():
     sources = vendoring.collect(["multus"])
     assert all(path.endswith(".py") for path in sources)
