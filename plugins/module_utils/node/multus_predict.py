@@ -175,6 +175,10 @@ def running_fault(delegate: Delegate) -> str:
         delegate.load()
     except CniError as error:
         return str(error)
+    for plugin in delegate.plugins():
+        kind = text_of(gojson.field(plugin, "type"))
+        if "/" in kind:
+            return f"invalid plugin name: {kind}"
     if not delegate.network:
         return "it has no name"
     return "" if valid_name(delegate.network) else f"{delegate.network!r} cannot be the name of a network"
