@@ -85,6 +85,8 @@ class Report:
         if live is not None:
             self._judge(live)
         self._find_doubles(entries)
+        if sets:
+            self._find_owners_twice()
         self._note("ipam-unreadable-file", sorted(snapshot.unreadable))
         self._note("ipam-foreign-entry", self.foreign)
         self._blocked = _other_entries(snapshot) - self._taken
@@ -216,6 +218,16 @@ class Report:
                 doubles.append(one["address"])
             before = key
         self._note("ipam-held-twice", doubles)
+
+    def _find_owners_twice(self) -> None:
+        """Note who has more than one address of a range set: an attachment gets one (host-local spec 4)."""
+        seen: set[tuple[str, str, int]] = set()
+        for one in self.reservations:
+            if one["range_set"] is not None and one["container_id"]:
+                owner = (one["container_id"], one["ifname"], one["range_set"])
+                if owner in seen:
+                    self._note("ipam-owner-twice", [one["address"]])
+                seen.add(owner)
 
     def _range_set(self, index: int, one_set: RangeSet, last_reserved: str, judged: bool) -> dict[str, Any]:
         mine = [one for one in self.reservations if one["range_set"] == index]

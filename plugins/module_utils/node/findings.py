@@ -590,6 +590,11 @@ REGISTRY = {
         "last_reserved_ip.{set} cannot be used: {reason}",
         "remove it; the Go plugin fails in each ADD over it, and leaves the address behind that it has just reserved",
     ),
+    "ipam-owner-twice": (
+        "IPAM040", "warning", CARRIES_ON,
+        "{count} address(es) of a range set of which their owner has another one already: {names}",
+        "an attachment uses one of each range set; left by a call that failed half way, its DEL frees all of them",
+    ),
     "multus-kubeconfig-unreadable": (
         "MULTUS001", "warning", UNAFFECTED,
         "cannot be read: {reason}",

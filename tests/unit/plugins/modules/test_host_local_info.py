@@ -560,9 +560,9 @@ def test_compact_says_the_same(run_module, node):
 def test_two_reports_tell_when_a_pool_is_full(run_module, node):
     node.define("lan", "192.0.2.0/27")  # 29 addresses
     files = [f"lan/192.0.2.{number}" for number in range(2, 20)]
-    node.fill({one: {"content": "a" * 64 + "\r\neth0"} for one in files[:12]})
+    node.fill({one: {"content": f"{one:a>64}\r\neth0".replace("/", "")} for one in files[:12]})
     before = run_module(NAME, node.options(compact=True))
-    node.fill({one: {"content": "a" * 64 + "\r\neth0"} for one in files[12:]})
+    node.fill({one: {"content": f"{one:a>64}\r\neth0".replace("/", "")} for one in files[12:]})
     assert run_module(NAME, node.options(previous=before))["findings"] == []  # they lie seconds apart
     before["taken_at"] -= 86400
     (one,) = run_module(NAME, node.options(previous=before))["findings"]
@@ -592,3 +592,15 @@ def test_a_rotation_that_cannot_be_used(run_module, node):
     (one,) = run_module(NAME, node.options())["findings"]
     assert (one["code"], one["go"]) == ("IPAM039", "fails")
     assert one["text"] == "last_reserved_ip.0 cannot be used: is a directory"
+
+
+def test_an_owner_with_two_addresses_of_a_set(run_module, node):
+    node.define("lan", "192.0.2.0/28", ranges=[[{"subnet": "192.0.2.0/28"}], [{"subnet": "fd00::/120"}]])
+    owner = {"content": "a" * 64 + "\r\neth0"}
+    other = {"content": "a" * 64 + "\r\nnet1"}
+    node.fill({"lan/192.0.2.2": owner, "lan/fd00::2": owner, "lan/192.0.2.3": other, "lan/198.51.100.1": owner})
+    assert set(by_code(run_module(NAME, node.options()))) == {"IPAM017"}
+    node.fill({"lan/192.0.2.4": owner, "lan/192.0.2.5": {"content": ""}, "lan/192.0.2.6": {"content": ""}})
+    found = by_code(run_module(NAME, node.options()))
+    assert set(found) == {"IPAM011", "IPAM017", "IPAM040"}
+    assert found["IPAM040"]["text"].endswith(": 192.0.2.4")
