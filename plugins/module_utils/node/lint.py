@@ -85,7 +85,7 @@ def check_keys(plugin: Any, kind: str, where: str, place: str) -> list[dict[str,
     if isinstance(ipam, tuple):
         name = text_of(gojson.field(ipam, "type"))
         known = plugin_keys.keys_of("ipam/" + name) if name else None
-        if known is not None and kind != "calico":  # it reads host-local's block itself, with words of its own
+        if known is not None and (kind, name) != ("calico", "host-local"):  # which calico reads with words of its own
             inner = _Walk(where, name, types=name != "host-local")  # whose types and values are checked elsewhere
             inner.object(ipam, known, f"{place}.ipam" if place else "ipam")
             walk.facts += inner.facts

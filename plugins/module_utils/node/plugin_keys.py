@@ -66,8 +66,8 @@ etcd_scheme=s etcd_key_file=s etcd_cert_file=s etcd_ca_cert_file=s container_set
 dataplane_options=m* windows_use_single_network=b readiness_gates=ls policy_setup_timeout_seconds=i \
 endpoint_status_dir=s etcd_authority=s hostname=s require_mtu_file=b
 .kubernetes k8s_api_root=s kubeconfig=s node_name=s
-ipam/calico-ipam type=s name=s subnet=s assign_ipv4=s:true|false assign_ipv6=s:true|false ipv4_pools=ls ipv6_pools=ls \
-ip_pools_label_selector_keys=ls
+ipam/calico-ipam type=s name=s subnet=s assign_ipv4=s:?true|false assign_ipv6=s:?true|false ipv4_pools=ls \
+ipv6_pools=ls ip_pools_label_selector_keys=ls
 kube-ovn server_socket=s provider=s routes=l* deviceID=s vf_driver=s vhost_user_socket_volume_name=s \
 vhost_user_socket_name=s vhost_user_socket_consumption=s
 ipam/kube-ovn type=s server_socket=s provider=s

@@ -184,6 +184,9 @@ class _Rules:
     def for_bandwidth(self, before: list[str]) -> None:
         for way in ("ingress", "egress"):
             rate, burst = self.number(way + "Rate"), self.number(way + "Burst")
+            given = [self.get(way + key) for key in ("Rate", "Burst")]
+            if any(one is not None and not isinstance(one, gojson.Number) for one in given):
+                continue  # told as a wrong type
             if bool(rate) != bool(burst):
                 self.fact("conf-key-needed", way + ("Burst" if rate else "Rate"))
             elif burst >= _BURST_LIMIT:

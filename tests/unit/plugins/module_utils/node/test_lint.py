@@ -419,6 +419,28 @@ def test_calico_reads_the_block_of_host_local_with_words_of_its_own():
     assert lint({"type": "bridge", "ipam": ipam}) == [("conf-ipam-invalid", "plugins[0].ipam.subnet")]
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"assign_ipv4": "true", "assign_ipv6": "false"}, []),
+        ({"assign_ipv4": True}, [("conf-key-type", "plugins[0].ipam.assign_ipv4")]),
+        ({"assign_ipv6": "True"}, [("conf-value-default", "plugins[0].ipam.assign_ipv6")]),
+        ({"ipv4_pools": "10.0.0.0/8"}, [("conf-key-type", "plugins[0].ipam.ipv4_pools")]),
+        ({"asign_ipv4": "true"}, [("conf-key-misspelt", "plugins[0].ipam.asign_ipv4")]),
+        ({"a_key_of_another_release": 1}, []),
+    ],
+)
+def test_the_ipam_of_calico(more, told):
+    assert lint({"type": "calico", "ipam": dict(more, type="calico-ipam")}) == told
+
+
+@pytest.mark.parametrize("rate", ["100M", "{{ rate }}", [1]])
+def test_a_rate_that_is_no_number_is_told_once(rate):
+    found = lint(MADE, {"type": "bandwidth", "ingressRate": rate, "ingressBurst": 1})
+    assert len(found) == 1
+    assert found[0][0] in ("conf-key-type", "conf-placeholder")
+
+
 @pytest.mark.parametrize("plugin", ["antrea", "a-plugin-that-nobody-described"])
 def test_a_plugin_of_another_product_may_put_the_ranges_there_itself(plugin):
     for ipam in (
