@@ -36,7 +36,7 @@ def run(module: AnsibleModule, function: t.Callable[[], dict[str, t.Any]]) -> t.
         _check_paths(module)
         result = function()
     except NodenetError as exc:
-        facts = {key: value for key, value in exc.facts.items() if key not in ("msg", "failed", "changed")}
+        facts: t.Any = {key: value for key, value in exc.facts.items() if key not in ("msg", "failed", "changed")}
         module.fail_json(msg=_printable(str(exc)), **facts)
     except OSError as exc:
         module.fail_json(msg=_printable(os_error_text(exc)), errno=exc.errno)
