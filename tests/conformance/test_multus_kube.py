@@ -81,7 +81,7 @@ class Node:
         delegate.chmod(0o755)
         (folder / "kubeconfig").write_text(json.dumps(document))
 
-    def call(self, command, timeout=3):
+    def call(self, command, timeout=10):
         config = {
             "cniVersion": "1.0.0", "name": "multus", "type": "multus", "kubeconfig": str(self.folder / "kubeconfig"),
             "cniDir": str(self.folder / "cni"), "binDir": str(self.folder), "apiTimeoutSeconds": timeout,
@@ -175,7 +175,7 @@ def test_what_passes_is_waited_for(api, api_server, node, how):
 
 def test_a_server_that_repeats_the_token_in_its_errors(api, api_server, node):
     api.faults = [api_server.Fault(code=500, message="bad header: Bearer " + TOKEN, times=None)]
-    rc, error = node.call("ADD", timeout=1)
+    rc, error = node.call("ADD", timeout=2)
     assert rc == 1
     assert "bad header: Bearer ***" in error["msg"]
 
@@ -186,9 +186,9 @@ def test_the_time_is_bounded_while_the_server_is_down(api, node):
     rc, error = node.call("ADD", timeout=1)
     assert rc == 1
     assert "connect: connection refused" in error["msg"]
-    assert node.seconds < 3
+    assert node.seconds < 8
     assert node.call("DEL", timeout=1) == (0, None)
-    assert node.seconds < 3
+    assert node.seconds < 8
     assert node.delegate_calls() == ["ADD", "DEL"]
 
 

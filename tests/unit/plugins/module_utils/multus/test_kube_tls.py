@@ -105,7 +105,7 @@ def test_a_certificate_of_another_ca_is_refused_at_once(api, certificates, tmp_p
         text = error_of(lambda cluster=cluster: read_pod(api.url, tmp_path, cluster, {"token": TOKEN}))
         start = 'Get "%s/api/v1/namespaces/ns1/pods/p1?timeout=1m0s": tls: failed to verify certificate: x509: '
         assert text.startswith(start % api.url)
-        assert time.monotonic() - begin < 2
+        assert time.monotonic() - begin < 4
     assert api.requests == []
 
 
@@ -212,8 +212,8 @@ def test_the_deadline_holds(api, certificates, tmp_path, how):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = api.url if how == "hang" else "https://127.0.0.1:%d" % silent.getsockname()[1]
         begin = time.monotonic()
-        text = error_of(lambda: read_pod(url, tmp_path, trusting(certificates), deadline=0.5))
-        assert 0.3 < time.monotonic() - begin < 1.0
+        text = error_of(lambda: read_pod(url, tmp_path, trusting(certificates), deadline=1.0))
+        assert 0.9 < time.monotonic() - begin < 4.0
     assert ("deadline exceeded" if how == "hang" else "TLS handshake timeout") in text
 
 
@@ -270,7 +270,7 @@ def test_a_server_that_wants_a_certificate_says_so_at_once(certificates, tmp_pat
     with ApiServer(certificates, client_ca=certificates.ca, must_have=True) as api:
         begin = time.monotonic()
         text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), {"token": TOKEN}))
-        assert time.monotonic() - begin < 2
+        assert time.monotonic() - begin < 4
         assert text.endswith(": remote error: tls: certificate required")
 
 
@@ -384,8 +384,8 @@ def test_a_plugin_that_hangs_is_killed_with_all_that_it_started(api, certificate
     body = "import subprocess\nprint(subprocess.Popen(['sleep', '99']).pid, file=open('%s/pid', 'w'), flush=True)\n"
     user = plugin(tmp_path, body % tmp_path + "time.sleep(1000)")
     begin = time.monotonic()
-    text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), user, deadline=1.0))
-    assert time.monotonic() - begin < 2
+    text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), user, deadline=3.0))
+    assert time.monotonic() - begin < 6
     assert "deadline exceeded" in text
     state = Path("/proc/%s/stat" % (tmp_path / "pid").read_text().strip())
     for _wait in range(100):
@@ -413,7 +413,8 @@ def test_no_secret_is_in_an_error_even_if_the_server_says_it(api, certificates, 
         "exec": plugin(tmp_path, tell({"token": TOKEN})),
     }[form]
     api.faults = [Fault(code=code, message="the token %s is none of mine" % TOKEN, times=None)]
-    text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), user, deadline=0.5))
+    deadline = 3.0 if form == "exec" else 1.0
+    text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), user, deadline=deadline))
     assert text.startswith("the token *** is none of mine")
 
 
@@ -422,7 +423,7 @@ def test_a_header_with_name_and_password_is_not_shown(api, certificates, tmp_pat
     header = "Basic " + base64.b64encode(b":s3cr3t").decode()
     api.faults = [Fault(code=code, message="not %s" % header, times=None)]
     user = {"username": "", "password": "s3cr3t"}
-    text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), user, deadline=0.5))
+    text = error_of(lambda: read_pod(api.url, tmp_path, trusting(certificates), user, deadline=1.0))
     assert text.startswith("not Basic ***")
     assert asked_first(api)["authorization"] == header
 
