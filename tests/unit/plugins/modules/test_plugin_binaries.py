@@ -289,7 +289,7 @@ def test_embedded_failures_change_nothing(run, sources, tmp_path):
     result = run(embedded=["host-local"])
     assert result["msg"].startswith(f"Cannot install host-local in {tmp_path}/bin: the sources did not come")
     assert (
-        "value of embedded must be one or more of: host-local. Got no match for: bridge"
+        "value of embedded must be one or more of: host-local, multus. Got no match for: bridge"
         in run(embedded=["bridge"])["msg"]
     )
     (tmp_path / "bin" / "host-local").mkdir(parents=True)
