@@ -364,6 +364,7 @@ def molecule(arguments: list[str]) -> str:
             base(),
             *("molecule", "test", "--no-command-borders", *(arguments or ["--all"])),
             keep=True,
+            limit_s=1800,
             ANSIBLE_INVENTORY_UNPARSED_FAILED="true",
             ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="true",
             ANSIBLE_HOME=os.path.join(nodes, "ansible"),
@@ -374,7 +375,8 @@ def molecule(arguments: list[str]) -> str:
         shutil.rmtree(nodes)
     if re.search(r"no hosts matched", text):
         raise Failed("a play of a scenario found no hosts")
-    ran = re.search(r"Molecule executed (\d+) scenarios? \(\D*\1 successful", text)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    ran = re.search(r"Molecule executed (\d+) scenarios? \(\1 successful\)", plain)
     if not arguments and (not ran or int(ran.group(1)) != len(scenarios)):
         raise Failed("not all of the %d scenarios were executed" % len(scenarios))
     return "%d scenarios" % len(scenarios)
