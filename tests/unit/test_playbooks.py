@@ -82,7 +82,8 @@ def test_reserve_can_go_host_by_host(play):
 def test_audit_shows_errors_of_nodes_and_leaves_reports_where_it_was_started(play, tmp_path):
     # the gateway is reserved: an error of that node, which no comparison of nodes shows
     (tmp_path / "n2" / "data" / "lan" / "192.0.2.1").write_bytes(b"x" * 64 + b"\r\neth0")
-    text, code = play("audit", audit_output_dir="out")
+    # what the machine of the test lacks is no concern of it
+    text, code = play("audit", audit_output_dir="out", audit_gather=["addresses"])
     assert code == 0, text
     assert {"fleet.json", "n1.json", "n2.json"} <= set(os.listdir(str(tmp_path / "out")))
     report = json.loads((tmp_path / "out" / "n2.json").read_text())
@@ -104,7 +105,7 @@ def test_audit_shows_errors_of_nodes_and_leaves_reports_where_it_was_started(pla
     ],
 )
 def test_audit_fails_on_what_it_is_told_to(play, names, words):
-    text, code = play("audit", audit_fail_on=names)
+    text, code = play("audit", audit_fail_on=names, audit_gather=["addresses"])
     assert (code != 0) == bool(words), text
     assert words in text
 
