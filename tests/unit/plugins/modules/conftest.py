@@ -12,18 +12,29 @@ import time
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
 
 CASES = Path(__file__).resolve().parents[3] / "cases"
 
 
 @pytest.fixture
-def run_module(capsys):
+def _process_of_a_module(monkeypatch):
+    """What Ansible keeps for each process: warnings given so far, and whether it is the controller's."""
+    monkeypatch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
+    internal = getattr(warnings, "_internal", None)  # cores before 2.19 have none
+    if internal is not None:
+        monkeypatch.setattr(internal, "is_controller", False)
+
+
+@pytest.fixture
+def run_module(capsys, _process_of_a_module):
     """Call run_module(name, options, check=False, diff=False): the module's result as a user would register it."""
 
     def run(name, options, check=False, diff=False):
         module = importlib.import_module("ansible_collections.nodenet.cni.plugins.modules." + name)
         capsys.readouterr()
+        warnings._global_warnings.clear()
         # no_log is what the setting no_target_syslog does: newer cores refuse a NUL in what they send to syslog
         arguments = dict(options, _ansible_check_mode=check, _ansible_diff=diff, _ansible_no_log=True)
         with patch_module_args(arguments), pytest.raises(SystemExit) as left:
