@@ -224,6 +224,14 @@ def _new_directory(directory):
     os.rename(aside, directory)
 
 
+def _tidy(directory):
+    """Take away what is no address file: with too many of those there is no index."""
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        if name in ODD_NAMES or not stat.S_ISREG(os.lstat(path).st_mode):
+            (os.rmdir if stat.S_ISDIR(os.lstat(path).st_mode) else os.unlink)(path)
+
+
 def random_change(draw):
     """One change as Go plugins, operators, backups and crashes make them."""
     name = draw.choice(ADDRESSES if draw.random() < 0.9 else ODD_NAMES)
@@ -278,6 +286,8 @@ def test_the_answer_is_the_same_whatever_happened_to_the_directory(pair, clock, 
             pair.both(random_change(draw))
         if draw.random() < 0.02:
             pair.both(_new_directory)
+        if draw.random() < 0.1:
+            pair.both(_tidy)
         if draw.random() < 0.05:
             pair.index().write_bytes(
                 draw.choice([b"", pair.index().read_bytes()[:100]]) if pair.index().exists() else b"x"
