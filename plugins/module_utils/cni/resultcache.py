@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import posix
 
-from . import folders, gojson, goprint, goshape, paths, resultread
+from . import folders, gojson, goprint, goshape, paths, resultread, wholefile
 from .errors import INTERNAL, CniError, go_strerror
 
 TYPE_CHECKING = False
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 CACHE_DIR = "/var/lib/cni"
 KIND = "cniCacheV1"
 _READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
-_WRITE = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
 _MOST_BYTES = 1 << 24
 _ENTRY = goshape.Struct(
     "libcni.cachedInfo",
@@ -95,21 +94,10 @@ class ResultCache:
         data = goprint.dumps(document, indent=0).encode("utf-8", "surrogateescape")
         path = self.path(network, attachment.container_id, attachment.ifname)
         # readers take everything in `results` for an entry, so the unfinished file lies beside that directory
-        unfinished = f"{self.directory.rstrip('/')}/.nodenet-{posix.urandom(8).hex()}"
+        unfinished = f"{self.directory.rstrip('/')}/.nodenet-"
         try:
             folders.make(self.results, 0o700)
-            fd = posix.open(unfinished, _WRITE, 0o600)
-            try:
-                try:
-                    view = memoryview(data)
-                    while view:
-                        view = view[posix.write(fd, view) :]
-                finally:
-                    posix.close(fd)
-                posix.rename(unfinished, path)
-            except BaseException:
-                posix.unlink(unfinished)
-                raise
+            wholefile.write(path, data, unfinished)
         except OSError as error:
             text = f'failed to set network "{network}" cached result: open {path}: {go_strerror(error)}'
             raise CniError(INTERNAL, text) from None

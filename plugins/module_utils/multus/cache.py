@@ -12,7 +12,7 @@ from __future__ import annotations
 import posix
 import time
 
-from ..cni import folders, gojson, goprint, goshape, paths
+from ..cni import folders, gojson, goprint, goshape, paths, wholefile
 from ..cni.errors import INTERNAL, CniError, NodenetError, go_strerror
 from ..cni.goshape import BOOLEAN, STRING, List, Struct
 from . import trees
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .delegate import Delegate
 
 _READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
-_WRITE = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
 _UNFINISHED = ".nodenet-"  # as in cni/resultcache
 _UNFINISHED_AGE_S = 60
 _SAVING = "saveDelegates: error in saving the delegates : saveScratchNetConf: failed to "
@@ -69,21 +68,8 @@ def write(directory: str, container_id: str, delegates: Sequence[Delegate]) -> N
     except OSError as error:
         text = f'create the multus data directory("{directory}"): mkdir {error.filename}: {go_strerror(error)}'
         raise CniError(INTERNAL, _SAVING + text) from None
-    unfinished = f"{paths.parent(path)}/{_UNFINISHED}{posix.urandom(8).hex()}"
     try:
-        fd = posix.open(unfinished, _WRITE, 0o600)
-        try:
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[posix.write(fd, view) :]
-                posix.fsync(fd)
-            finally:
-                paths.close(fd)
-            posix.rename(unfinished, path)
-        except BaseException:
-            posix.unlink(unfinished)
-            raise
+        wholefile.write(path, data, f"{paths.parent(path)}/{_UNFINISHED}", sync=True)
     except OSError as error:
         text = f'write container data in the path("{path}"): open {path}: {go_strerror(error)}'
         raise CniError(INTERNAL, _SAVING + text) from None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import _socket
 import time
 
+from ..cni import protobuf
 from ..cni.errors import INTERNAL, CniError, go_strerror
 from . import vendored
 
@@ -57,7 +58,7 @@ def devices(path: str, namespace: str, name: str) -> Map:
                     for device in _members(container, 2):
                         ids = [one.decode("utf-8", "replace") for one in _members(device, 2)]
                         found.setdefault(_text(device, 1), []).extend(ids)
-    except (IndexError, ValueError):
+    except ValueError:
         raise CniError(INTERNAL, f"{_PREFIX}the answer cannot be read") from None
     return found
 
@@ -143,37 +144,8 @@ def _str(value: Any) -> str:
 
 
 def _members(message: bytes, number: int) -> Iterator[bytes]:
-    """Yield the members of a protobuf message that have that number and a length."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        kind = tag & 7
-        if kind == 0:
-            _value, at = _varint(message, at)
-        elif kind == 1:
-            at += 8
-        elif kind == 5:
-            at += 4
-        elif kind == 2:
-            length, at = _varint(message, at)
-            if at + length > len(message):
-                raise ValueError("it is cut off")
-            if tag >> 3 == number:
-                yield message[at : at + length]
-            at += length
-        else:
-            raise ValueError(f"wire type {kind}")
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
+    """Yield the members of a message that have that number."""
+    return (content for found, content in protobuf.fields(message) if found == number)
 
 
 def _text(message: bytes, number: int) -> str:

@@ -14,9 +14,7 @@ import os
 import socket
 import time
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Iterator
+from ..cni import protobuf
 
 SERVICES = ("runtime.v1.RuntimeService", "runtime.v1alpha2.RuntimeService")
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GOAWAY, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
@@ -142,41 +140,10 @@ def _read(connection: socket.socket, count: int, deadline: float) -> bytes:
 def _ids(message: bytes) -> list[str]:
     """Return field 1 (id) of each field 1 (items) of the message. Raises OSError if it is not of that form."""
     try:
-        found = [dict(_fields(one)).get(1) for number, one in _fields(message) if number == 1]
+        found = [dict(protobuf.fields(one)).get(1) for number, one in protobuf.fields(message) if number == 1]
         ids = [one.decode("ascii") for one in found if one]
-    except (IndexError, ValueError):
+    except ValueError:
         raise OSError("the answer to ListPodSandbox cannot be understood") from None
     if len(ids) != len(found):
         raise OSError("the answer to ListPodSandbox has a sandbox without an id")
     return ids
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, content) of the fields of a protocol buffer that have a length, the others are passed over."""
-    position = 0
-    while position < len(message):
-        key, position = _varint(message, position)
-        kind = key & 7
-        if kind == 0:
-            _value, position = _varint(message, position)
-        elif kind in (1, 5):
-            position += 8 if kind == 1 else 4
-        elif kind == 2:
-            length, position = _varint(message, position)
-            if position + length > len(message):
-                raise ValueError("cut")
-            yield key >> 3, message[position : position + length]
-            position += length
-        else:
-            raise ValueError("unknown kind of field")
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = message[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return number, position

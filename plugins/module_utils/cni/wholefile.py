@@ -1,0 +1,37 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writing a file whole or not at all, for code that an executable loads."""
+
+from __future__ import annotations
+
+import posix
+
+from . import paths
+
+_FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
+
+
+def write(path: str, data: bytes, unfinished: str, sync: bool = False) -> None:
+    """Put a file of mode 0600 in the place of whatever *path* is, in one step as others see it.
+
+    :param unfinished: how the path of the file begins until it is whole; on the same file system
+    :param sync: have the content on disk before the file gets its name
+    :raises OSError: *path* is as it was
+    """
+    staged = unfinished + posix.urandom(8).hex()
+    fd = posix.open(staged, _FLAGS, 0o600)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[posix.write(fd, view) :]
+            if sync:
+                posix.fsync(fd)
+        finally:
+            paths.close(fd)
+        posix.rename(staged, path)
+    except BaseException:
+        posix.unlink(staged)
+        raise
