@@ -55,7 +55,7 @@ def test_several_that_make_the_same_at_once(tmp_path):
         except OSError as exc:
             faults.append(exc)
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
+    threads = [threading.Thread(target=work) for _thread in range(6)]
     for one in threads:
         one.start()
     for one in threads:
