@@ -1,9 +1,7 @@
 # Copyright (c) 2026, The nodenet.cni authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the steps of a target and say at the end what ran, what failed and what could not run.
-
-Steps run one after another; the longest that disturbs no other runs beside those that follow it.
+"""Run the steps of a target, as many at once as there are cores, and say what ran, what failed and what could not run.
 
 Usage: python3 tests/tools/run.py TARGET [ARGUMENT...]; the arguments go to the one tool of a single-step target.
 """
@@ -13,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -50,47 +47,51 @@ TARGETS = {
         "coverage",
     ],
 }
-# what runs beside the steps that follow it
-BESIDE = ("integration",)
-OUTCOMES = "NODENET_OUTCOMES"
+# these come first and alone: others need what they install
+ALONE = ("system", "ruff")
+# the longest rows of a target begin first, so that none is left over at the end
+LONGEST = ("coverage", "fleet", "integration", "mutants", "clients", "molecule", "library", "units-newest", "sanity")
 
 
-class Beside:
-    """A step in a process of its own, beside others; its output is shown when it has ended."""
+class Aside:
+    """A row in a process of its own; its output is shown when it has ended."""
 
-    def __init__(self, name: str) -> None:
-        print("\n--- %s: begun, its output comes at the end" % name, flush=True)
-        where = os.path.join(venvs.ROOT, "build", "%s-%d" % (name, os.getpid()))
-        self._name, self._output, self._outcomes = name, where + ".log", where + ".json"
-        with open(self._output, "wb") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, os.path.abspath(__file__), name],
-                env=dict(os.environ, **{OUTCOMES: self._outcomes}),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+    def __init__(self, name: str, action) -> None:
+        self._place = os.path.join(venvs.ROOT, "build", "row-%d-%x" % (os.getpid(), id(self)))
+        self.name = name
+        print("\n--- %s: begun, its output comes when it has ended" % name, flush=True)
+        self.pid = os.fork()
+        if not self.pid:
+            self._serve(action)
+
+    def _serve(self, action) -> None:
+        code = 1
+        try:
+            with open(self._place + ".log", "wb") as output:
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+            summary = Summary()
+            summary.run(self.name, action)
+            with open(self._place + ".json", "w", encoding="utf-8") as stream:
+                json.dump(summary.rows, stream)
+            code = 0
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
 
     def rows(self) -> list[tuple[str, str, str, float]]:
-        """Wait for the end, show the output, return the outcomes."""
-        self._process.wait()
-        with open(self._output, encoding="utf-8", errors="replace") as output:
+        """Show the output of the ended row; return its outcome."""
+        with open(self._place + ".log", encoding="utf-8", errors="replace") as output:
             print(output.read(), flush=True)
         try:
-            with open(self._outcomes, encoding="utf-8") as stream:
-                return [tuple(row) for row in json.load(stream)]
+            with open(self._place + ".json", encoding="utf-8") as stream:
+                found = [(name, outcome, detail, seconds) for name, outcome, detail, seconds in json.load(stream)]
         except (OSError, ValueError):
-            return [(self._name, "FAILED", "it ended with code %d before its summary" % self._process.returncode, 0.0)]
-
-    def close(self) -> None:
-        """End it if it still runs."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGINT)
-            self._process.wait()
-        for path in (self._output, self._outcomes):
-            if os.path.exists(path):
-                os.unlink(path)
+            found = [(self.name, "FAILED", "it ended before its outcome was known", 0.0)]
+        for end in (".log", ".json"):
+            if os.path.exists(self._place + end):
+                os.unlink(self._place + end)
+        return found
 
 
 class Summary:
@@ -119,11 +120,26 @@ class Summary:
         self.rows.append((name, outcome, detail, seconds))
         print("--- %s: %s (%.1f s)%s" % (name, outcome, seconds, ", " + detail if detail else ""), flush=True)
 
+    def run_at_once(self, waiting: list, most: int) -> None:
+        """Run rows (name, action), *most* of them at the same time."""
+        running: dict[int, Aside] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < most:
+                    one = Aside(*waiting.pop(0))
+                    running[one.pid] = one
+                pid, _status = os.wait()
+                if pid in running:
+                    self.rows += running.pop(pid).rows()
+        except BaseException:
+            for pid in running:
+                os.kill(pid, signal.SIGINT)
+            for pid in running:
+                os.waitpid(pid, 0)
+            raise
+
     def close(self, tally: list[dict]) -> int:
         """Print the table, what did not run, and the totals; the exit code."""
-        if os.environ.get(OUTCOMES):
-            with open(os.environ[OUTCOMES], "w", encoding="utf-8") as stream:
-                json.dump(self.rows, stream)
         print("\n=== summary")
         for name, outcome, detail, seconds in self.rows:
             if outcome == "not run":
@@ -155,24 +171,22 @@ def main(arguments: list[str]) -> int:
     os.makedirs(os.path.dirname(tally), exist_ok=True)
     os.environ["NODENET_TALLY"] = tally
     summary = Summary()
-    beside: list[Beside] = []
     try:
-        for name in names:
-            if name in BESIDE and len(names) > 1:
-                beside.append(Beside(name))
-                continue
+        alone = [name for name in names if name in ALONE or len(names) == 1]
+        for name in alone:
             for row, action in steps.rows(name, arguments[1:] if len(names) == 1 else []):
                 summary.run(row, action)
-        for one in beside:
-            summary.rows += one.rows()
+        others = sorted(
+            (name for name in names if name not in alone),
+            key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST),
+        )
+        summary.run_at_once([row for name in others for row in steps.rows(name, [])], min(os.cpu_count() or 1, 4))
         counts = []
         if os.path.exists(tally):
             with open(tally, encoding="utf-8") as stream:
                 counts = [json.loads(line) for line in stream]
         return summary.close(counts)
     finally:
-        for one in beside:
-            one.close()
         if os.path.exists(tally):
             os.unlink(tally)
 

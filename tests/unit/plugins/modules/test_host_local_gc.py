@@ -10,6 +10,9 @@ import os
 
 import pytest
 
+from ansible_collections.nodenet.cni.plugins.module_utils.node import liveness
+from ansible_collections.nodenet.cni.plugins.modules import host_local_gc
+
 A, B, C = (letter * 64 for letter in "abc")
 
 
@@ -147,3 +150,12 @@ def test_a_data_dir_that_other_nodes_may_share(node):
     assert own not in ("", "proc")
     shared = [own, "ext4", "overlay", "fuseblk", "fuse.fuse-overlayfs", "nfs4", "vboxsf", "fuse.sshfs", "fuse.juicefs"]
     assert [reclaim_run.is_shared(kind) for kind in shared] == [False] * 5 + [True] * 4
+
+
+def test_the_defaults_are_those_of_the_library():
+    documented = host_local_gc.DOCUMENTATION
+    for path in (liveness.STORAGE_ROOT, liveness.CRIO_ADDRESS, *liveness.RESULTS_DIRS):
+        assert path in documented
+    assert set(liveness.defaults()) == {
+        *("sources", "attachments", "containerd", "storage_root", "crio_address", "results_dirs", "command_timeout"),
+    }

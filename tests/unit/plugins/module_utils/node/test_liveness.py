@@ -799,14 +799,3 @@ def test_the_judge_of_reports(tmp_path, options, listen):
     assert "does not answer" in judge.fault
     assert [judge.judge(*each) for each in asked] == [None] * 4
     assert liveness.Judge(liveness.Evidence([in_use], 0.0, 0.0)).fault == "no container runtime was found"
-
-
-def test_the_defaults_are_those_of_the_module():
-    from ansible_collections.nodenet.cni.plugins.modules import host_local_gc
-
-    documented = host_local_gc.DOCUMENTATION
-    for path in (liveness.STORAGE_ROOT, liveness.CRIO_ADDRESS, *liveness.RESULTS_DIRS):
-        assert path in documented
-    assert set(liveness.defaults()) == {
-        *("sources", "attachments", "containerd", "storage_root", "crio_address", "results_dirs", "command_timeout"),
-    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 
 import pytest
 
@@ -463,7 +464,12 @@ def test_running_daemons_are_told_once(in_namespace, tmp_path):
     (tmp_path / "sbin").mkdir()
     (tmp_path / "NetworkManager").mkdir()
     (tmp_path / "firewalld").mkdir()
-    daemon = '#!/bin/sh\ntrap \'echo reload >> "$1"\' HUP\necho started >> "$1"\nwhile :; do sleep 0.05; done\n'
+    # no shell: what it forks has its name for a moment, and may have a smaller process id
+    daemon = (
+        f"#!{sys.executable} -IS\nimport signal, sys\n"
+        "def note(word):\n    with open(sys.argv[1], 'a') as log:\n        print(word, file=log)\n"
+        "signal.signal(signal.SIGHUP, lambda *_: note('reload'))\nnote('started')\nwhile True:\n    signal.pause()\n"
+    )
     for name in ("NetworkManager", "firewalld"):
         (tmp_path / "sbin" / name).write_text(daemon)
         (tmp_path / "sbin" / name).chmod(0o755)
