@@ -85,7 +85,7 @@ class Aside:
             print(output.read(), flush=True)
         try:
             with open(self._place + ".json", encoding="utf-8") as stream:
-                found = [(name, outcome, detail, seconds) for name, outcome, detail, seconds in json.load(stream)]
+                found = [tuple(row) for row in json.load(stream)]
         except (OSError, ValueError):
             found = [(self.name, "FAILED", "it ended before its outcome was known", 0.0)]
         for end in (".log", ".json"):
