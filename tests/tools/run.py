@@ -8,6 +8,7 @@ Usage: python3 tests/tools/run.py TARGET [ARGUMENT...]; the arguments go to the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -81,9 +82,9 @@ class Aside:
 
     def rows(self) -> list[tuple[str, str, str, float]]:
         """Show the output of the ended row; return its outcome."""
-        with open(self._place + ".log", encoding="utf-8", errors="replace") as output:
-            print(output.read(), flush=True)
         try:
+            with open(self._place + ".log", encoding="utf-8", errors="replace") as output:
+                print(output.read(), flush=True)
             with open(self._place + ".json", encoding="utf-8") as stream:
                 found = [tuple(row) for row in json.load(stream)]
         except (OSError, ValueError):
@@ -133,9 +134,9 @@ class Summary:
                     self.rows += running.pop(pid).rows()
         except BaseException:
             for pid in running:
-                os.kill(pid, signal.SIGINT)
-            for pid in running:
-                os.waitpid(pid, 0)
+                with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(pid, signal.SIGINT)
+                    os.waitpid(pid, 0)
             raise
 
     def close(self, tally: list[dict]) -> int:
