@@ -81,6 +81,13 @@ class ActionModule(ActionBase):
         reports, plan, pod_cidrs = self._reports(options, task_vars)
         if not reports:
             raise NodenetError("Cannot compare the nodes: there is no host to compare")
+        paths = paths_in(options["output_dir"], options["output_formats"]) if options["output_dir"] else []
+        paths += [(kind, path) for kind, path in (options["files"] or {}).items() if path]
+        names = _file_names(reports) if options["output_dir"] else {}
+        # before the history is opened or a file is written: a file that cannot be would leave the others behind
+        for path in [options["dest"], *(options["files"] or {}).values()]:
+            if path and not os.path.isdir(os.path.dirname(path) or "."):
+                raise NodenetError(f"Cannot write the report to {path}: No such directory; make it first")
         question = Question(
             scopes=options["scopes"],
             threshold=options["threshold"],
@@ -106,13 +113,11 @@ class ActionModule(ActionBase):
                 result["warnings"] = [f"scopes names networks of which no report tells: {', '.join(unknown)}"]
             fleet = dict(merged, reports={host: reports[host] for host in sorted(reports)})
             if options["output_dir"]:
-                changed = self._write_all(options["output_dir"], fleet)
+                changed = self._write_all(options["output_dir"], fleet, names)
                 result.update(output_dir=options["output_dir"], changed=changed or result["changed"])
             if options["dest"]:
                 changed = self._write(options["dest"], fleet)
                 result.update(dest=options["dest"], changed=changed or result["changed"])
-            paths = paths_in(options["output_dir"], options["output_formats"]) if options["output_dir"] else []
-            paths += [(kind, path) for kind, path in (options["files"] or {}).items() if path]
             result["changed"] = write_files(fleet, paths, self._task.check_mode) or result["changed"]
             if history and not self._task.check_mode:
                 history.append(merged, options["history_keep"])  # last: what cannot be written is told next time
@@ -148,16 +153,19 @@ class ActionModule(ActionBase):
         listed = {host: [one] if isinstance(one, str) else list(one) for host, one in pod_cidrs.items()}
         return reports, plan, listed
 
-    def _write_all(self, output_dir: str, fleet: dict[str, t.Any]) -> bool:
-        """Write the report of each host that has one and of the fleet, which is last; tell whether a file changes."""
+    def _write_all(self, output_dir: str, fleet: dict[str, t.Any], names: dict[str, str]) -> bool:
+        """Write the report of each host that has one and of the fleet, which is last; tell whether a file changes.
+
+        :param names: name of the file of each host, as `_file_names` has them
+        """
         if not self._task.check_mode:
             try:
                 os.makedirs(output_dir, exist_ok=True)
             except OSError as error:
                 raise NodenetError(f"Cannot make the directory {output_dir}: {error.strerror}") from error
-        files = {host.replace("/", "_"): report for host, report in fleet["reports"].items() if report is not None}
-        files["fleet"] = fleet
-        changed = [self._write(os.path.join(output_dir, name + ".json"), files[name]) for name in files]
+        files = {names[host]: report for host, report in fleet["reports"].items() if report is not None}
+        files[_FLEET] = fleet
+        changed = [self._write(os.path.join(output_dir, name), files[name]) for name in files]
         return any(changed)
 
     def _write(self, dest: str, document: dict[str, t.Any]) -> bool:
@@ -184,6 +192,22 @@ class ActionModule(ActionBase):
 
 
 _TIME = b' "taken_at": '
+_FLEET = "fleet.json"
+
+
+def _file_names(hosts: t.Iterable[str]) -> dict[str, str]:
+    """Return the name of the file of each host's report. Raises NodenetError if two would get one name."""
+    names: dict[str, str] = {}
+    takers = {_FLEET: "the whole fleet"}
+    for host in hosts:
+        names[host] = host.replace("/", "_") + ".json"
+        other = takers.setdefault(names[host], f"host {host}")
+        if other != f"host {host}":
+            raise NodenetError(
+                f"Cannot write the reports of host {host} and of {other} to output_dir: both would be {names[host]}; "
+                "rename the host, or write with dest and files instead"
+            )
+    return names
 
 
 def lines(document: dict[str, t.Any]) -> t.Iterator[bytes]:

@@ -33,13 +33,14 @@ attributes:
   check_mode:
     support: full
     details:
-      - O(dest), O(files) and O(output_dir) are not written.
+      - O(dest), O(files), O(output_dir) and O(history) are not written.
   diff_mode:
     support: none
   idempotent:
     support: partial
     details:
       - The files hold the age of each reservation, so they change with time.
+      - With O(history) every run is a change, as each one is written down.
 options:
   variable:
     description:

@@ -10,6 +10,7 @@ so that a host that is away for a while loses none and gets none anew.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -39,7 +40,7 @@ _Identity = tuple[str, str, str, str]
 
 
 class History:
-    """A history file. To be used in a ``with``; nothing is written before `append`."""
+    """A history file. To be used in a ``with``; without `append` everything is as before, also that there is none."""
 
     def __init__(self, path: str, write: bool = True) -> None:
         """Open or make the file; without *write* it is only read, and may be missing.
@@ -48,12 +49,16 @@ class History:
         """
         self._path = path
         self._write = write
+        self._unused = write and not os.path.exists(path)
         self._db = self._open()
 
     def __enter__(self) -> History:
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        if self._unused:  # before it is unlocked
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
         self._db.close()
 
     def _open(self) -> sqlite3.Connection:
@@ -172,6 +177,7 @@ class History:
             self._db.executemany("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?)", rows.values())
             self._db.execute("DELETE FROM audits WHERE id <= ?", ((audit or 0) - keep,))
             self._db.execute("COMMIT")
+            self._unused = False
         except sqlite3.Error as error:
             raise self._fault(error) from None
 

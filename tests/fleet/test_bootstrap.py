@@ -244,7 +244,6 @@ def test_a_killed_play_is_finished_by_the_next(control, tmp_path):
     ]
     whole = {name: {plugin_sets.digests(release)[name] for release in releases} for name in plugin_sets.BRIDGE_SET}
     controller = control(2, VARIABLES)
-    confs: dict = {host: set() for host in hosts}
     seconds, killed = 8.0, 0
     for number in range(count):
         wanted = options[number % 2]
@@ -261,7 +260,6 @@ def test_a_killed_play_is_finished_by_the_next(control, tmp_path):
             for name, content in written.items():
                 if name.endswith((".conf", ".conflist", ".json")):
                     assert json.loads(content)["plugins"][0]["mtu"] in (1400, 1450)
-                    assert number == 0 or content in confs[host] or json.loads(content)
         started = time.monotonic()
         run = controller.play("bootstrap", **wanted)
         assert run.code == 0, f"after kill {number}: {run.text[-6000:]}"
@@ -271,7 +269,6 @@ def test_a_killed_play_is_finished_by_the_next(control, tmp_path):
             assert there == plugin_sets.digests(releases[number % 2])
             assert list(written) == ["10-podnet.conflist"]
             assert probe_traces(controller, host) == []
-            confs[host] |= set(written.values())
         for (host, place), watch in watches.items():
             for name, mask in watch.events():
                 is_read = name.endswith((".conf", ".conflist", ".json")) or name in plugin_sets.BRIDGE_SET

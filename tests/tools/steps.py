@@ -301,8 +301,7 @@ def clients(arguments: list[str]) -> None:
 
 def fleet(arguments: list[str]) -> None:
     """Playbooks on nodes of their own over SSH."""
-    command = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=600"]
-    call(base(), *command, *(arguments or present("tests/fleet")), limit_s=1800)
+    pytest(base(), arguments or present("tests/fleet"), "-o", "faulthandler_timeout=600", limit_s=1800)
 
 
 def browser(arguments: list[str]) -> None:
@@ -459,8 +458,6 @@ SEVERAL = {"library": library_rows, "integration": integration_rows}
 
 def rows(name: str, arguments: list[str]):
     """The rows of a step as (name, action without arguments)."""
-    if name == "molecule" and not arguments and not glob.glob(SCENARIOS):
-        return []
     if name in SEVERAL:
         return list(SEVERAL[name](arguments))
     title, function = SINGLE[name]

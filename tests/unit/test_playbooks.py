@@ -257,6 +257,13 @@ def test_multus_on_the_way_of_a_node(play, tmp_path):
     text, code = play("bootstrap", "--limit", "n1", **more)
     assert code == 0, text
     assert "10.23.0.0/16" in (conf / "00-multus.conflist").read_text()
+    # a network with a fault changes nothing at all, so Multus is still there
+    before = sorted((path.name, path.read_bytes()) for path in conf.rglob("*") if path.is_file())
+    faulty = [dict(more["networks_conflists"][0], subnet="10.23.0.1/16")]
+    text, code = play("bootstrap", "--limit", "n1", **dict(more, multus_state="absent", networks_conflists=faulty))
+    assert code != 0
+    assert "host bits" in " ".join(text.split()), text
+    assert sorted((path.name, path.read_bytes()) for path in conf.rglob("*") if path.is_file()) == before
     text, code = play("bootstrap", "--limit", "n1", **dict(more, multus_state="absent", multus_remove_plugin="never"))
     assert code == 0, text
     assert [path.name for path in conf.iterdir()] == ["10-podnet.conflist"]

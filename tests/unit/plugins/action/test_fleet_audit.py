@@ -160,15 +160,32 @@ def test_scopes_of_unknown_networks_are_warned_of(play):
             "Cannot compare the nodes: scope 'global' of network lan is not shared or node",
         ),
         ({"reports": {}}, "Cannot compare the nodes: there is no host to compare"),
-        ({"dest": "/nonexistent/fleet.json"}, "Cannot write the report to /nonexistent/fleet.json: No such file"),
+        ({"dest": "/nonexistent/fleet.json"}, "Cannot write the report to /nonexistent/fleet.json: No such directory"),
         ({"output_dir": "inventory.yml/out"}, "Cannot make the directory inventory.yml/out: Not a directory"),
-        ({"files": {"html": "/nonexistent/x"}}, "Cannot write the report to /nonexistent/x: No such file"),
+        (
+            {"files": {"html": "page.html", "prometheus": "/nonexistent/x"}, "history": "fleet.db"},
+            "Cannot write the report to /nonexistent/x: No such directory",
+        ),
+        ({"history": "fleet.db", "pod_cidrs": {"n1": "nonsense"}}, "nonsense"),
+        ({"history": "fleet.db", "plan": {"n1": [{"network": "lan"}]}}, "Cannot compare the nodes: "),
+        ({"history": "fleet.db", "fail_on": ["eror"]}, "fail_on takes error, warning, info, never and codes"),
+        ({"history": "fleet.db", "history_keep": 0}, "history_keep 0 is not at least 1"),
+        (
+            {"reports": {"fleet": None}, "output_dir": "out", "history": "fleet.db"},
+            "Cannot write the reports of host fleet and of the whole fleet to output_dir: both would be fleet.json",
+        ),
+        (
+            {"reports": {"a_b": None, "a/b": None}, "output_dir": "out"},
+            "Cannot write the reports of host a/b and of host a_b to output_dir: both would be a_b.json",
+        ),
         ({"files": {"htm": "x"}}, "Unsupported parameters"),
         ({"output_formats": ["pdf"]}, "value of output_formats must be one or more of: html, csv, prometheus"),
         ({"treshold": 0.5}, "Unsupported parameters"),
     ],
 )
-def test_bad_input(play, audit, words):
+def test_bad_input(play, audit, words, tmp_path):
+    before = set(os.listdir(tmp_path))
     text, fleet = play(audit)
-    assert words in text
+    assert words in " ".join(text.split())
     assert fleet is None
+    assert set(os.listdir(tmp_path)) - {"tmp"} == before
