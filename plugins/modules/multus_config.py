@@ -94,7 +94,9 @@ options:
         type: str
         required: true
       ca:
-        description: The certificates of the authority that signed the server's, as PEM text.
+        description:
+          - The certificates of the authority that signed the server's, as PEM text.
+          - Excludes O(kubeconfig.ca_file).
         type: str
       ca_file:
         description: Path of a file with them on the node.
@@ -110,6 +112,7 @@ options:
         description:
           - Token of a service account.
           - A token that has expired is refused.
+          - Excludes O(kubeconfig.token_file).
         type: str
       token_file:
         description: Path of a file with the token on the node, which somebody else renews.
@@ -544,12 +547,13 @@ def argument_spec() -> dict[str, object]:
         "client_key": {"type": "path", "no_log": False},
         **{key: {"type": "path"} for key in ("ca_file", "client_certificate")},
     }
+    exclusive = [("ca", "ca_file"), ("token", "token_file")]
     parts = ["config", "kubeconfig"]
     return {
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "name": {"type": "str", "default": "multus-cni-network"},
         "force_cni_version": {"type": "bool", "default": False},
-        "kubeconfig": {"type": "dict", "options": credentials},
+        "kubeconfig": {"type": "dict", "options": credentials, "mutually_exclusive": exclusive},
         "parts": {"type": "list", "elements": "str", "choices": parts, "default": list(parts)},
         "global_namespaces": {"type": "list", "elements": "str"},
         "log_level": {"type": "str", "choices": ["debug", "verbose", "error", "panic"]},

@@ -23,6 +23,7 @@ PLUGIN = """\
 cd {root}
 cat > stdin.$$
 echo "$CNI_COMMAND ${{0##*/}} $CNI_CONTAINERID $CNI_IFNAME" >> calls
+echo "$CNI_COMMAND ${{0##*/}} $CNI_CONTAINERID $CNI_IFNAME $CNI_ARGS" >> args
 held=held/$CNI_CONTAINERID-$CNI_IFNAME
 case $CNI_COMMAND in
 ADD)
@@ -120,6 +121,18 @@ class Node:
         lines = path.read_text().splitlines() if path.exists() else []
         path.unlink(missing_ok=True)
         return [" ".join(line.split()[:2] + line.split()[3:]) for line in lines]
+
+    def args(self) -> set:
+        """Return CNI_ARGS of the calls since the last time, each with its plugin and interface."""
+        path = self.root / "args"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return {tuple(line.split(" ", 4)) for line in lines}
+
+    def age(self, *paths: Path) -> None:
+        """Let two minutes pass for files: by default for all of the caches."""
+        for path in paths or [one for one in (self.root / "cni").rglob("*") if one.is_file()]:
+            os.utime(path, (time.time() - 120,) * 2)
 
     def make_old(self) -> None:
         """Let a while pass for files that a killed call left unfinished."""

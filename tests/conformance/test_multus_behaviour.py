@@ -9,6 +9,7 @@ The plugins make an interface in the pod and a file for each address they hold, 
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -239,6 +240,39 @@ def test_del_without_cache_and_without_results_leaves_out_only_what_nobody_knows
     assert node.calls() == ["DEL two net2", "DEL main eth0"]
 
 
+def without_caches(node) -> None:
+    for path in [node.root / "cni" / "cid", *(node.root / "cni" / "results").iterdir()]:
+        path.unlink()
+    node.calls()
+
+
+def test_del_without_cache_says_what_it_could_not_decide(node):
+    """At the level that is the default; what is gone (above) says nothing, as with the Go plugin."""
+    assert node.call("ADD")[0] == 0
+    without_caches(node)
+    message = "network-attachment-definitions is forbidden"
+    answer = {"status": 403, "reason": "Forbidden", "message": message}
+    node.api.rules = [dict(answer, path="/network-attachment-definitions/one$", times=None)]
+    rc, document, stderr = node.call("DEL")
+    assert (rc, document) == (0, None)
+    assert node.calls() == ["DEL two net2", "DEL main eth0"]
+    (line,) = stderr.splitlines()
+    assert "not all networks of the pod are known" in line
+    assert line.endswith(message)
+
+
+@pytest.mark.parametrize("default", ["ns1/gone", "[]", "one,two", "{"])
+def test_del_without_cache_leaves_the_configured_network_alone_where_the_pod_asks_for_another(node, default):
+    """Whatever the pod's default network was, the configured one was not attached."""
+    (pod,) = node.api.pods.values()
+    pod["metadata"]["annotations"]["v1.multus-cni.io/default-network"] = default
+    assert node.call("ADD")[0] == 1
+    assert node.calls() == []
+    rc, document, _stderr = node.call("DEL")
+    assert (rc, document) == (0, None)
+    assert node.calls() == ["DEL two net2", "DEL one net1"]
+
+
 def test_del_without_cache_and_without_api_goes_by_the_cached_results(node):
     assert node.call("ADD")[0] == 0
     node.calls()
@@ -269,7 +303,15 @@ def test_a_damaged_cache_and_a_plugin_that_fails(node):
     (node.root / "cni" / "cid").write_text("{")
     (node.root / "fail-main").touch()
     node.api.pods.clear()
-    assert node.call("DEL")[0] == 1
+    for _number in range(2):
+        rc, document, stderr = node.call("DEL")
+        assert (rc, document["code"]) == (1, 11)
+        assert "cannot use the cached delegates" in stderr
+        assert node.left()[0] == ["cid-eth0"]
+    (node.root / "fail-main").unlink()
+    assert node.call("DEL")[0] == 0
+    assert node.left() == ([], [], ["cid.corrupt"])
+    assert node.call("DEL")[2].count("cannot use") == 0
 
 
 # --- GC
@@ -287,10 +329,17 @@ def test_gc_takes_down_what_the_runtime_does_not_list(node):
         assert (rc, document) == (0, None)
         assert node.calls() == ["GC main"], "too young to be taken down"
         assert len(valid(node)) == 6
-        old = time.time() - 120
-        os.utime(node.root / "cni" / "cid", (old, old))
+        node.age(node.root / "cni" / "cid")
         assert node.call("GC", **listed)[0] == 0
-        assert node.calls() == ["DEL two net2", "DEL one net1", "DEL main eth0", "GC main"]
+        assert node.calls() == ["GC main"], "its results are too young"
+        node.age()
+        added = {one[1:] for one in node.args() if one[0] == "ADD" and one[2] == "cid"}
+        assert node.call("GC", **listed)[0] == 0
+        assert sorted(node.calls()) == ["DEL main eth0", "DEL one net1", "DEL two net2", "GC main"]
+        deleted = {one[1:] for one in node.args() if one[0] == "DEL"}
+        assert deleted == added, "with what ADD had"
+        assert all("K8S_POD_NAME=p1;" in one[-1] for one in deleted)
+        assert "cid" not in node.left()[2]
         assert valid(node) == {("alive", "eth0"), ("alive", "net1"), ("alive", "net2")}
         assert node.left()[0] == ["alive-eth0", "alive-net1", "alive-net2"]
     finally:
@@ -310,18 +359,94 @@ def test_gc_takes_down_what_has_lost_its_delegates_cache(node):
     listed: dict = {"cni.dev/valid-attachments": []}
     assert node.call("GC", **listed)[0] == 0
     assert [one for one in node.calls() if "DEL" in one] == [], "too young"
-    for path in (node.root / "cni" / "results").iterdir():
-        os.utime(path, (time.time() - 120,) * 2)
+    node.age()
     assert node.call("GC", **listed)[0] == 0
     assert sorted(node.calls()) == ["DEL main eth0", "DEL one net1", "DEL two net2", "GC main"]
     assert node.left() == ([], [], [])
     assert valid(node) == set()
 
 
+@pytest.mark.parametrize("lost", ["main-net", "one", "two"])
+def test_gc_deletes_the_interface_of_each_result(node, lost):
+    """What has lost its result is not guessed: another network's interface must not be taken for it."""
+    assert node.call("ADD")[0] == 0
+    node.calls()
+    (path,) = (node.root / "cni" / "results").glob(lost + "-*")
+    path.unlink()
+    node.age()
+    listed: dict = {"cni.dev/valid-attachments": []}
+    assert node.call("GC", **listed)[0] == 0
+    every = {"main-net": "DEL main eth0", "one": "DEL one net1", "two": "DEL two net2"}
+    del every[lost]
+    assert sorted(node.calls()) == [*sorted(every.values()), "GC main"]
+    assert node.left()[2] == []
+
+
+def test_gc_keeps_the_delegates_cache_until_every_del_succeeded(node):
+    assert node.call("ADD")[0] == 0
+    node.age()
+    (node.root / "fail-one").touch()
+    listed: dict = {"cni.dev/valid-attachments": []}
+    for _number in range(2):
+        rc, document, _stderr = node.call("GC", **listed)
+        assert rc == 1
+        assert document["msg"].startswith("failed to delete stale attachment cid net1: ")
+        assert node.left()[2] == ["cid", "one-cid-net1"]
+        assert valid(node) == set()
+    (node.root / "fail-one").unlink()
+    assert node.call("GC", **listed)[0] == 0
+    assert node.left() == ([], [], [])
+
+
+def test_gc_removes_a_cache_without_results_and_no_file_of_others(node):
+    assert node.call("ADD")[0] == 0
+    for path in (node.root / "cni" / "results").iterdir():
+        path.unlink()
+    (node.root / "cni" / "notes").write_text("{}")
+    node.age()
+    node.calls()
+    rc, document, stderr = node.call("GC", **{"cni.dev/valid-attachments": []})
+    assert (rc, document) == (0, None)
+    assert node.calls() == ["GC main"]
+    assert node.left()[2] == ["notes"]
+    assert "GC leaves container notes alone" in stderr
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_the_result_of_multus_itself_is_left_to_the_runtime(node, damage):
+    """cniDir is where the runtime keeps its own cached results: a DEL of that one would be a call of ourselves."""
+    assert node.call("ADD")[0] == 0
+    cache = node.root / "cni"
+    entry = json.loads((cache / "results" / "main-net-cid-eth0").read_text())
+    config = json.dumps(dict(node.config, plugins=[node.config])) if damage else json.dumps(node.config)
+    entry.update(networkName="multus", config=base64.b64encode(config.encode()).decode())
+    own = cache / "results" / "multus-cid-eth0"
+    own.write_text(json.dumps(entry))
+    (node.root / "bin" / "multus").symlink_to("main")
+    node.calls()
+    if damage:
+        (cache / "cid").unlink()
+        assert node.call("DEL", kubeconfig="")[0] == 0
+        assert node.calls() == ["DEL main eth0", "DEL one net1", "DEL two net2"]
+    else:
+        node.age()
+        assert node.call("GC", **{"cni.dev/valid-attachments": []})[0] == 0
+        assert sorted(node.calls()) == ["DEL main eth0", "DEL one net1", "DEL two net2", "GC main"]
+    assert node.left()[2] == [own.name]
+
+
+def test_a_delegate_named_as_multus_is_taken_down(node):
+    node.config["delegates"][0]["name"] = "multus"
+    assert node.call("ADD")[0] == 0
+    (node.root / "cni" / "cid").unlink()
+    node.age()
+    assert node.call("GC", **{"cni.dev/valid-attachments": []})[0] == 0
+    assert node.left() == ([], [], [])
+
+
 def test_gc_without_a_list_collects_nothing(node):
     assert node.call("ADD")[0] == 0
-    old = time.time() - 120
-    os.utime(node.root / "cni" / "cid", (old, old))
+    node.age()
     node.calls()
     rc, document, stderr = node.call("GC")
     assert (rc, document) == (0, None)

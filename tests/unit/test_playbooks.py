@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def test_role_multus(tmp_path, play, state):
         "multus_state_dir": str(tmp_path / "state"),
         "multus_containerd_config": "",
         "multus_crio_config": "",
-        "multus_kubeconfig": {"server": "https://10.96.0.1:443", "ca": "ca", "token": "opaque-1"},
+        "multus_kubeconfig": {"server": "https://10.96.0.1:443", "ca": CA, "token": "opaque-1"},
     }
     for asked, changed in (("present", 1), ("present", 0), *([("absent", 1), ("absent", 0)] * (state == "absent"))):
         text, code = play("multus.yml", **dict(more, multus_state=asked))
@@ -240,7 +241,7 @@ def test_multus_on_the_way_of_a_node(play, tmp_path):
         "multus_containerd_config": "",
         "multus_crio_config": "",
         "multus_cache_dir": str(tmp_path / "cache"),
-        "multus_kubeconfig": {"server": "https://10.96.0.1:443", "ca": "ca", "token": "opaque-1"},
+        "multus_kubeconfig": {"server": "https://10.96.0.1:443", "ca": CA, "token": "opaque-1"},
     }
     conf = tmp_path / "n1" / "net.d"
     text, code = play("bootstrap", "--limit", "n1", "--check", **more)

@@ -77,7 +77,8 @@ def auxiliary(name: str, cluster_network: str, cni_version: str) -> Delegate | N
 def _with_directory(path: str) -> Delegate:
     """Load a list with what lies in the directory of its name beside it."""
     tree, data = _read(path)
-    listed = next((value for key, value in reversed(tree) if key == "plugins"), None) if tree else None
+    outer = tree if isinstance(tree, tuple) else ()  # what else it may be load_list words
+    listed = next((value for key, value in reversed(outer) if key == "plugins"), None)
     plugins = listed if isinstance(listed, list) else []
     try:
         config = load_list(tree, data, plugins)
@@ -85,7 +86,7 @@ def _with_directory(path: str) -> Delegate:
         raise _fault(f"error loading CNI conflist file {path}: {error}") from None
     if not valid_name(config.name):
         raise _fault(f"error loading CNI conflist file {path}: invalid network config name: {config.name}")
-    inlined = next((value for key, value in reversed(tree) if key == "loadOnlyInlinedPlugins"), None)
+    inlined = next((value for key, value in reversed(outer) if key == "loadOnlyInlinedPlugins"), None)
     added = [] if inlined in (True, "true") else _plugins_of(f"{paths.parent(path)}/{config.name}")
     if not plugins and not added:
         raise _fault(f"error loading CNI conflist file {path}: no plugin configs found")

@@ -14,13 +14,12 @@ from .resolve import Resolver, Sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, TypeVar
+    from typing import Any
 
     from .delegate import Delegate
     from .kube import Client
+    from .request import Request
     from .session import Session
-
-    T = TypeVar("T")
 
 
 def delegates(session: Session, client: Client | None, pod: dict[str, Any], prefix: str) -> list[Delegate]:
@@ -58,18 +57,26 @@ def default_networks(session: Session, client: Client | None, pod: dict[str, Any
 
 
 class Undoing(Resolver):
-    """The decision for a DEL: what cannot be decided is left out, and told in ``faults``."""
+    """The decision for a DEL: what cannot be decided is left out, and told in ``undecided``."""
 
     def __init__(self, resolver: Resolver, pod: dict[str, Any]) -> None:
         self.undecided: list[NodenetError] = []
         super().__init__(resolver.config, pod, resolver.sources, self.undecided)
 
-    def attempt(self, decide: Callable[..., list[T]], *arguments: Any) -> list[T]:
-        before = len(self.undecided)
-        found: list[Any] = super().attempt(decide, *arguments)
-        if len(self.undecided) > before and decide == self._requested:
-            return [Unknown()]  # type: ignore[list-item]
-        return found
+    def _default_network(self, delegates: list[Delegate]) -> list[Delegate]:
+        try:
+            return super()._default_network(delegates)
+        except NodenetError as error:
+            self.undecided.append(error)
+            delegates[:1] = [Unknown()]  # the configured one was not attached in any case (M5)
+            return []
+
+    def _requested(self, request: Request) -> list[Delegate]:
+        try:
+            return super()._requested(request)
+        except NodenetError as error:
+            self.undecided.append(error)
+            return [Unknown()]
 
 
 def resolver(session: Session, client: Client, pod: dict[str, Any]) -> Resolver:

@@ -35,7 +35,8 @@ def to_replace(delegate: Delegate, delegates: Sequence[Delegate]) -> list[bool]:
 def apply(netns: str, interface: str, delegate: Delegate, families: Sequence[bool]) -> None:
     """Remove the default routes over an interface, or make those of the delegate's gateways the only ones.
 
-    Raises CniError (code 999) with Go's words. What cannot be added leaves the routes as they were.
+    Raises CniError (code 999) with Go's words. A gateway that cannot be set leaves its family's routes as they
+    were; what was done for the ones before it stays.
     """
     from ..cni import links
 

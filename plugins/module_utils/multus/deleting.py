@@ -45,26 +45,35 @@ def _delete(session: Session) -> None:
     session.read_pod_args()
     _look_for_readiness(session)
     directory, container_id = session.config.cni_dir, session.call.container_id
-    corrupt = ""
-    delegates: list[Delegate] | None = None
     try:
         delegates = cache.read(directory, container_id)
     except cache.Unusable as fault:
-        corrupt = f"{fault}"
-        kept = cache.set_aside(directory, container_id)
-        session.journal.note(f"Multus: cannot use the cached delegates: {fault}; kept as {kept}")
-    if delegates is not None:
-        faults = take_down(session, delegates)
-        _finish(session, faults)
-    else:
-        _without_cache(session, must_succeed=bool(corrupt))
-
-
-def _finish(session: Session, faults: list[CniError]) -> None:
+        _with_damaged_cache(session, fault)
+        return
+    if delegates is None:
+        _without_cache(session, must_succeed=False)
+        return
+    faults = take_down(session, delegates)
     if faults:
-        raise failure("errors: " + " / ".join(str(one) for one in faults), faults)
-    cache.remove(session.config.cni_dir, session.call.container_id)
-    cache.sweep(session.config.cni_dir)
+        raise _all_of(faults)
+    cache.remove(directory, container_id)
+    cache.sweep(directory)
+
+
+def _with_damaged_cache(session: Session, fault: cache.Unusable) -> None:
+    """Do as without it. It stays in its place until that succeeded, so that the next DEL does not take it for none."""
+    text = f"Multus: cannot use the cached delegates: {fault}"
+    try:
+        _without_cache(session, must_succeed=True)
+    except CniError:
+        session.journal.note(text)
+        raise
+    kept = cache.set_aside(session.config.cni_dir, session.call.container_id)
+    session.journal.note(f"{text}; kept as {kept}")
+
+
+def _all_of(faults: list[CniError]) -> CniError:
+    return failure("errors: " + " / ".join(str(one) for one in faults), faults)
 
 
 def _without_cache(session: Session, must_succeed: bool) -> None:
@@ -74,21 +83,23 @@ def _without_cache(session: Session, must_succeed: bool) -> None:
     prefix = f"Multus: [{session.pod}]: "
     delegates: list[Delegate] = []
     if client is not None and pod is not None:
-        from . import deciding
+        from . import deciding, kube
+        from .resolve import cause_of
 
         delegates = deciding.default_networks(session, client, pod, prefix)
         undoing = deciding.Undoing(deciding.resolver(session, client, pod), pod)
         undoing.pod_networks(delegates)
         for error in undoing.undecided:
-            if not delegates:
-                raise CniError(INTERNAL, f"{prefix}failed to get delegates: {error}")
-            session.journal.error(f"{prefix}not all networks of the pod are known: {error}")
+            # no failure: after an ADD that could not decide either, DEL would fail for as long as that lasts
+            gone = cause_of(error, kube.NotFound) is not None  # as upstream, which says it from level error on
+            tell = session.journal.error if gone else session.journal.note
+            tell(f"{prefix}not all networks of the pod are known: {error}")
     else:
         delegates = _configured(session, client, prefix)
     faults = take_down(session, delegates) + _take_down_rest(session, delegates)
     cache.sweep(session.config.cni_dir)
     if faults and (pod is not None or must_succeed):
-        raise failure("errors: " + " / ".join(str(one) for one in faults), faults)
+        raise _all_of(faults)
     for fault in faults:
         session.journal.note(f"{prefix}{fault}")
 
@@ -138,8 +149,7 @@ def take_down(session: Session, delegates: Sequence[Delegate]) -> list[CniError]
         if isinstance(delegate, Unknown):
             continue
         interface = interface_name(index, delegate, session.call.ifname)
-        if delegate.is_list and not delegate.cni_version:
-            delegate.set_version(session.config.cni_version)
+        _complete(session, delegate)
         if session.journal.wants("verbose"):
             pod = session.pod
             text = delegate.data.decode("utf-8", "surrogateescape")
@@ -164,7 +174,7 @@ def _take_down_rest(session: Session, delegates: Sequence[Delegate]) -> list[Cni
     names = interface_names(delegates, call.ifname)
     done = {(one.network, name) for one, name in zip(delegates, names) if not isinstance(one, Unknown)}
     faults: list[CniError] = []
-    for entry in session.results.entries():
+    for entry in session.attached():
         if entry.container_id == call.container_id and (entry.network, entry.ifname) not in done:
             try:
                 take_down_entry(session, entry, call.netns)
@@ -182,8 +192,19 @@ def take_down_entry(session: Session, entry: Entry, netns: str) -> None:
         delegate = load_delegate(gojson.parse(entry.config), entry.config)
     except gojson.SyntaxFault as fault:
         raise CniError(INTERNAL, f"cached result of {entry.network} and {entry.ifname}: {fault}") from None
+    _complete(session, delegate)
     attached = Attachment(entry.container_id, netns, entry.ifname, entry.args, entry.capability_args)
     session.runtime.delete(delegate.load(), attached)
+    info = entry.capability_args.get("CNIDeviceInfoFile")
+    if info:
+        from . import deviceinfo
+
+        deviceinfo.remove_file(info)
+
+
+def _complete(session: Session, delegate: Delegate) -> None:
+    if delegate.is_list and not delegate.cni_version:
+        delegate.set_version(session.config.cni_version)
 
 
 def _failed(delegate: Delegate, error: CniError) -> str:

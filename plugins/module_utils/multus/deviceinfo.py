@@ -75,12 +75,17 @@ def _known(found: dict[str, Any]) -> dict[str, Any]:
 
 def remove(delegate: Delegate, container_id: str, interface: str) -> None:
     """Remove the file of an interface that is gone."""
-    path = device_info_file(delegate, container_id, interface)
-    if path:
-        try:
-            posix.unlink(path)
-        except (OSError, ValueError):
-            pass
+    remove_file(device_info_file(delegate, container_id, interface))
+
+
+def remove_file(path: Any) -> None:
+    """Remove the file that a cached result names, if it is one of these at all."""
+    if not isinstance(path, str) or paths.parent(path) != f"{DEVICE_INFO_DIR}/cni":
+        return
+    try:
+        posix.unlink(path)
+    except (OSError, ValueError):
+        pass
 
 
 def _read(path: str) -> bytes:

@@ -65,9 +65,6 @@ class Journal:
     def verbose(self, text: str) -> None:
         self._log("verbose", text)
 
-    def debug(self, text: str) -> None:
-        self._log("debug", text)
-
     def wants(self, level: str) -> bool:
         """Tell whether lines of a level are written anywhere."""
         return LEVELS.index(level) <= self._level

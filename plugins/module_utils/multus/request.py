@@ -27,8 +27,7 @@ class Request:
     ``namespace`` and ``name`` of the NetworkAttachmentDefinition; ``interface``: "" for the automatic name; ``mac``,
     ``infiniband_guid``, ``ips``, ``port_mappings``, ``bandwidth``, ``device_id``: what is asked for, empty if nothing
     is; ``gateways``: of ``default-route``, None if the key is absent, "" for an address that was left empty;
-    ``cni_args``: a `gojson` tree of an object, None if absent. ``old_key``: the interface came from
-    ``interfaceRequest``.
+    ``cni_args``: a `gojson` tree of an object, None if absent.
     """
 
     __slots__ = (
@@ -43,7 +42,6 @@ class Request:
         "device_id",
         "gateways",
         "cni_args",
-        "old_key",
     )
 
     def __init__(self, namespace: str = "", name: str = "", interface: str = "") -> None:
@@ -58,7 +56,6 @@ class Request:
         self.device_id = ""
         self.gateways: list[str] | None = None
         self.cni_args: Any = None
-        self.old_key = False
 
 
 def port_mappings(entries: list[Any]) -> list[dict[str, Any]]:

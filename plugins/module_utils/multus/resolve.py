@@ -222,10 +222,20 @@ class Resolver:
         return load_delegate(tree, data)
 
 
+def cause_of(error: BaseException | None, kind: type[Any]) -> Any:
+    """Return the cause of that kind, None if there is none: a decision words errors anew and hides their causes."""
+    while error is not None:
+        if isinstance(error, kind):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
 def _inject(delegate: Delegate, change: Callable[[dict[str, Any]], None]) -> None:
     """Change the configuration, or that of every plugin of a list."""
     values = trees.document(delegate.tree)
-    for plugin in values["plugins"] if delegate.is_list else [values]:
+    listed = values.get("plugins") if delegate.is_list else [values]  # by its exact name, as libcni finds it
+    for plugin in listed if isinstance(listed, list) else []:
         if isinstance(plugin, dict):
             change(plugin)
     delegate.replace(values)

@@ -155,7 +155,6 @@ def _request(values: dict[str, Any]) -> Request:
     request = Request(values.get("namespace", ""), values.get("name", ""), values.get("interface", ""))
     if not request.interface and values.get("interfaceRequest"):
         request.interface = values["interfaceRequest"]
-        request.old_key = True
     request.mac = values.get("mac", "")
     request.infiniband_guid = values.get("infiniband-guid", "")
     request.ips = [one or "" for one in values.get("ips") or []]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posix
 import time
 
-from ..cni import chain, resultcache
+from ..cni import chain, gojson, resultcache
 from ..cni.errors import INTERNAL, PLUGIN_NOT_AVAILABLE, TRY_AGAIN_LATER, CniError, NodenetError, go_strerror
 from ..cni.invoke import Plugins
 from . import podargs
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Sequence
 
     from ..cni.invoke import Attachment, Called
+    from ..cni.resultcache import Entry
     from ..cni.skel import Call
     from .config import Config
     from .delegate import Delegate
@@ -122,6 +123,25 @@ class Session:
         call = self.call
         interface = interface_name(index, delegate, call.ifname)
         return attachment(self.config, delegate, interface, self.pod, call.container_id, call.netns, adding)
+
+    def attached(self) -> list[Entry]:
+        """Return the cached results of delegates.
+
+        A runtime that keeps its own in the same directory has one of Multus itself there, and a DEL of that would lead
+        back here.
+        """
+        return [one for one in self.results.entries() if not self._is_own(one)]
+
+    def _is_own(self, entry: Entry) -> bool:
+        if entry.network != self.call.name:
+            return False
+        try:
+            tree = gojson.parse(entry.config)
+        except gojson.SyntaxFault:
+            return False
+        listed = gojson.field(tree, "plugins")
+        own = gojson.field(self.call.config, "type")
+        return any(gojson.field(one, "type") == own for one in (listed if isinstance(listed, list) else [tree]))
 
     def expected(self, pod: dict[str, Any]) -> str:
         """Return why *pod* is not the one that the call is for, "" if it is; static pods have a UID of their own."""

@@ -15,6 +15,7 @@ import os
 import time
 
 from ..cni.errors import NodenetError
+from ..multus import kubeaccess
 from . import confdir, kubeconfig
 
 TYPE_CHECKING = False
@@ -26,6 +27,23 @@ MODE = 0o600
 HIDDEN = "VALUE_HIDDEN"
 #: What is left of a token's lifetime when a new one takes its place, as kubelet does it.
 RENEW_SHARE = 0.2
+#: The members of what is written here; whatever else a file holds may be a secret.
+_DOCUMENT = {"apiVersion", "kind", "clusters", "users", "contexts", "current-context"}
+_MEMBERS = {
+    "clusters": (
+        "cluster",
+        {
+            "server",
+            "certificate-authority-data",
+            "certificate-authority",
+            "insecure-skip-tls-verify",
+            "tls-server-name",
+        },
+    ),
+    "users": ("user", {"token", "tokenFile", "client-certificate", "client-key"}),
+    "contexts": ("context", {"cluster", "user"}),
+}
+_PEM = ("-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----")
 
 
 class Plan:
@@ -101,13 +119,17 @@ def _read(path: str, verb: str) -> tuple[dict[str, Any] | None, int, bool]:
 
 def _document(wanted: Mapping[str, Any], verb: str) -> dict[str, Any]:
     server = str(wanted.get("server") or "")
-    if not server.startswith(("https://", "http://")):
-        raise NodenetError(
-            f"Cannot {verb}: kubeconfig.server has to be a URL like https://10.96.0.1:443, not {server!r}"
-        )
+    fault = _server_fault(server)
+    if fault:
+        raise NodenetError(f"Cannot {verb}: kubeconfig.server has to be a URL like https://10.96.0.1:443: {fault}")
+    user = _user(wanted, verb)
     cluster: dict[str, Any] = {"server": server}
     if wanted.get("ca"):
         pem = str(wanted["ca"]).strip() + "\n"
+        if not _has_certificate(pem):
+            raise NodenetError(
+                f"Cannot {verb}: kubeconfig.ca holds no certificate; give the PEM text, from {_PEM[0]} to {_PEM[1]}"
+            )
         cluster["certificate-authority-data"] = base64.b64encode(pem.encode("utf-8")).decode()
     elif wanted.get("ca_file"):
         cluster["certificate-authority"] = wanted["ca_file"]
@@ -123,10 +145,37 @@ def _document(wanted: Mapping[str, Any], verb: str) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "local", "cluster": cluster}],
-        "users": [{"name": "multus", "user": _user(wanted, verb)}],
+        "users": [{"name": "multus", "user": user}],
         "contexts": [{"name": "multus-context", "context": {"cluster": "local", "user": "multus"}}],
         "current-context": "multus-context",
     }
+
+
+def _server_fault(server: str) -> str:
+    """Return why Multus could not use the URL, "" if it can; without a password that is in it."""
+    if not server.startswith(("https://", "http://")):
+        return f"{server.rpartition('@')[2]} does not begin with https:// or http://"
+    try:
+        kubeaccess.Access(server)
+    except kubeaccess.Fault as fault:
+        return str(fault).replace("invalid configuration: ", "")
+    return ""
+
+
+def _has_certificate(pem: str) -> bool:
+    """Tell whether a text has a certificate at its beginning or after comments, and none that is cut off."""
+    found = 0
+    rest = pem
+    while _PEM[0] in rest:
+        body, end, rest = rest.partition(_PEM[0])[2].partition(_PEM[1])
+        try:
+            data = base64.b64decode("".join(body.split()), validate=True)
+        except ValueError:
+            return False
+        if not end or not data:
+            return False
+        found += 1
+    return found > 0
 
 
 def _user(wanted: Mapping[str, Any], verb: str) -> dict[str, Any]:
@@ -244,14 +293,19 @@ def _hidden(document: dict[str, Any], old: str | None) -> str:
     if token:
         copy = _without_token(document)
         copy["users"][0]["user"]["token"] = HIDDEN + (" (a new token)" if old and old != token else "")
-    if set(document) != set(_document({"server": "https://", "token": "-"}, "")) or not _plain_user(copy):
-        copy["users"] = HIDDEN  # not of our making: whatever its users hold may be a secret
-    return json.dumps(copy, indent=2) + "\n"
+    for key in _MEMBERS:
+        if key in copy and not _is_plain(copy, key):
+            copy[key] = HIDDEN
+    return json.dumps({key: value if key in _DOCUMENT else HIDDEN for key, value in copy.items()}, indent=2) + "\n"
 
 
-def _plain_user(document: dict[str, Any]) -> bool:
+def _is_plain(document: dict[str, Any], key: str) -> bool:
+    """Tell whether a part of a kubeconfig has nothing but what is written here, so that it can be shown."""
+    member, known = _MEMBERS[key]
     try:
-        (user,) = document["users"]
-        return set(user["user"]) <= {"token", "tokenFile", "client-certificate", "client-key"}
-    except (KeyError, TypeError, ValueError):
+        (only,) = document[key]
+        found = only[member]
+        server = found.get("server", "")
+        return set(only) <= {"name", member} and set(found) <= known and "@" not in server
+    except (AttributeError, KeyError, TypeError, ValueError):
         return False

@@ -82,14 +82,26 @@ class Lookup:
         return sorted(set(found))
 
 
-def pod_of(given: Mapping[str, Any], client: Client | None) -> dict[str, Any]:
-    """Return a pod as the API has it: asked for unless its annotations are given. Raises NodenetError."""
-    namespace, name = given.get("namespace") or "default", given["name"]
+def annotations_of(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the annotations that a playbook gives for a pod. Raises NodenetError for one that Kubernetes refuses."""
     annotations = dict(given.get("annotations") or {})
     for option, key in (("networks", "k8s.v1.cni.cncf.io/networks"),
                         ("default_network", "v1.multus-cni.io/default-network")):  # fmt: skip
         if given.get(option) is not None:
             annotations[key] = str(given[option])
+    pod = f"{given.get('namespace') or 'default'}/{given['name']}"
+    for key, value in annotations.items():
+        if not isinstance(value, str):
+            raise NodenetError(
+                f"Cannot use the annotations of pod {pod}: the value of {key} is no text; "
+                "make it one with the filter nodenet.cni.format_networks"
+            )
+    return annotations
+
+
+def pod_of(given: Mapping[str, Any], annotations: Mapping[str, str], client: Client | None) -> dict[str, Any]:
+    """Return a pod as the API has it: asked for unless *annotations* are given for it. Raises NodenetError."""
+    namespace, name = given.get("namespace") or "default", given["name"]
     if client is None or annotations or given.get("annotations") is not None:
         metadata = {"namespace": namespace, "name": name, "uid": given.get("uid") or "", "annotations": annotations}
         return {"metadata": metadata}

@@ -14,9 +14,9 @@ from ..cni import gojson
 from ..cni.errors import CniError, NodenetError
 from ..cni.names import interface_fault, valid_name
 from ..multus import attachments, confdir, podargs, selection
-from ..multus.delegate import Delegate
+from ..multus.delegate import Unknown
 from ..multus.request import Request
-from ..multus.resolve import Resolver, Sources
+from ..multus.resolve import Resolver, Sources, cause_of
 from . import multus_requests
 from .confdir import text_of
 from .multus_lookup import Lookup, Missing
@@ -27,19 +27,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..multus.config import Config
+    from ..multus.delegate import Delegate
 
 #: What a request has to be declared as by a plugin, or the plugin never sees it.
 _CAPABILITIES = {"port_mappings": "portMappings", "bandwidth": "bandwidth", "ips": "ips", "mac": "mac",
                  "infiniband_guid": "infinibandGUID"}  # fmt: skip
 _GAP_REQUEST = Request()
 _WRAPPERS = ("GetNetworkDelegates: ", "tryLoadK8sPodDefaultNetwork: ", "GetDefaultNetworks: ")
-
-
-class _Gap(Delegate):
-    """In the place of a network that cannot be decided."""
-
-    def __init__(self) -> None:
-        super().__init__((), b"", {}, None)
 
 
 class _Told(NodenetError):
@@ -78,7 +72,7 @@ class Prediction(Resolver):
                 for wrapper in _WRAPPERS:
                     text = text.rpartition(wrapper)[2]
                 self.fact("multus-undecided", reason=text)
-            return [_Gap()]
+            return [Unknown()]
 
     def _named(self, name: str) -> Delegate:
         self._guessing = True  # an object that is not there is no fault: a file may define the network
@@ -108,7 +102,7 @@ class Prediction(Resolver):
         except NodenetError as error:
             if self._guessing:
                 raise
-            missing = _find(error, Missing)
+            missing = cause_of(error, Missing)
             if missing is not None and not missing.elsewhere:
                 self.fact("multus-network-missing", network=network)
             elif missing is not None:
@@ -142,7 +136,7 @@ def predict(
     seen: dict[str, str] = {}
     for delegate, name in zip(delegates, names):
         invalid = interface_fault(name)
-        if isinstance(delegate, _Gap):
+        if isinstance(delegate, Unknown):
             seen.setdefault(name, "a network that cannot be decided")
         elif invalid is not None:
             resolver.fact("multus-interface-invalid", network=delegate.name, interface=name, reason=invalid[0])
@@ -153,7 +147,7 @@ def predict(
     args = _pod_args(pod, container_id)
     rows = []
     for index, (delegate, name) in enumerate(zip(delegates, names)):
-        if isinstance(delegate, _Gap):
+        if isinstance(delegate, Unknown):
             continue
         fault = running_fault(delegate)
         if fault:
@@ -235,14 +229,5 @@ def _check_capabilities(resolver: Prediction, delegate: Delegate, row: Mapping[s
             resolver.fact("multus-capability-missing", network=delegate.name, capability=capability)
 
 
-def _find(error: BaseException | None, kind: type[Any]) -> Any:
-    """Return the cause of that kind; the resolver words errors anew and hides what they come from."""
-    while error is not None:
-        if isinstance(error, kind):
-            return error
-        error = error.__cause__ or error.__context__
-    return None
-
-
 def _was_told(error: BaseException) -> bool:
-    return _find(error, _Told) is not None
+    return cause_of(error, _Told) is not None

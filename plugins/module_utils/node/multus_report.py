@@ -54,8 +54,9 @@ def _pod(
     row: dict[str, Any] = {"namespace": namespace, "name": given["name"], "uid": None, "usable": False}
     row.update(delegates=[], refusal=None, findings=[])
     where = f"pod {namespace}/{given['name']}"
+    annotations = multus_lookup.annotations_of(given)
     try:
-        pod = multus_lookup.pod_of(given, lookup.client)
+        pod = multus_lookup.pod_of(given, annotations, lookup.client)
     except NodenetError as error:
         facts = [{"kind": "multus-pod-unknown", "where": where, "reason": str(error)}]
         row["findings"] = findings.from_facts(facts)

@@ -488,8 +488,18 @@ def test_other_credentials(run_module, calico, given, user, cluster):
         ({}, "needs token"),
         ({"client_certificate": "/c.pem"}, "needs token"),
         ({"token": "a b"}, "white space"),
-        ({"token": "opaque-1", "ca": "x", "validate_certs": False}, "exclude each other"),
+        ({"token": "opaque-1", "ca": API["ca"], "validate_certs": False}, "exclude each other"),
+        ({"token": "opaque-1", "ca": API["ca"], "ca_file": "/ca.crt"}, "mutually exclusive: ca|ca_file"),
+        ({"token": "opaque-1", "token_file": "/run/token"}, "mutually exclusive: token|token_file"),
         ({"token": "opaque-1", "server": "10.96.0.1"}, "has to be a URL"),
+        ({"token": "opaque-1", "server": "ftp://h"}, "h does not begin with https:// or http://"),
+        ({"token": "opaque-1", "server": "https://"}, " is no host and port"),
+        ({"token": "opaque-1", "server": "https://h:99999"}, "h:99999 is no host and port"),
+        ({"token": "opaque-1", "server": "https://h /x"}, "the server https://h /x is no plain URL"),
+        ({"token": "opaque-1", "ca": "garbage"}, "kubeconfig.ca holds no certificate"),
+        ({"token": "opaque-1", "ca": API["ca"][:-20]}, "kubeconfig.ca holds no certificate"),
+        ({"token": "opaque-1", "ca": API["ca"] + API["ca"].replace("MIIB", "?")}, "kubeconfig.ca holds no certificate"),
+        ({"token": "opaque-1", "ca": API["ca"].replace("MIIB", "")}, "kubeconfig.ca holds no certificate"),
     ],
 )
 def test_a_kubeconfig_that_makes_no_sense_changes_nothing(fails, calico, tree, tmp_path, given, reason):
@@ -546,7 +556,7 @@ def test_another_account_server_or_authority_is_written_at_once(run_module, cali
     elif change == "plain":
         wanted["token"] = "opaque"
     else:
-        wanted[change] = "https://10.0.0.1" if change == "server" else "other"
+        wanted[change] = "https://10.0.0.1" if change == "server" else API["ca"].replace("MIIB", "MIIC")
     assert run_module(NAME, calico.options(kubeconfig=wanted))["changed"] is True
     assert kubeconfig_of(calico)["users"][0]["user"]["token"] == wanted["token"]
 
@@ -583,6 +593,44 @@ def test_a_foreign_kubeconfig_is_replaced_and_not_shown(run_module, calico, text
     assert done["kubeconfig"]["changed"] is True
     assert "secret-1" not in json.dumps(done)
     assert "new-one" not in json.dumps(done["diff"])
+
+
+@pytest.mark.parametrize("scheme", ["https://", "http://", "ftp://", ""])
+def test_a_password_in_the_server_is_refused_and_not_shown(fails, calico, scheme):
+    given = {"server": scheme + "admin:secret-1@h:6443", "token": "opaque-1"}
+    message = fails(NAME, calico.options(kubeconfig=given))
+    assert "has to be a URL" in message
+    assert "secret-1" not in message
+
+
+@pytest.mark.parametrize("change", ["proxy", "server", "cluster", "two clusters", "context", "user", "key"])
+def test_what_others_added_to_the_kubeconfig_is_not_shown(run_module, calico, change):
+    run_module(NAME, calico.options(kubeconfig=dict(API, token="opaque-1")))
+    document = kubeconfig_of(calico)
+    (cluster,), (context,), (user,) = document["clusters"], document["contexts"], document["users"]
+    secret = "http://admin:secret-1@proxy"
+    if change == "proxy":
+        cluster["cluster"]["proxy-url"] = secret
+    elif change == "server":
+        cluster["cluster"]["server"] = secret
+    elif change == "cluster":
+        cluster["x"] = secret
+    elif change == "two clusters":
+        document["clusters"].append({"name": "b", "cluster": {"server": secret}})
+    elif change == "context":
+        context["context"]["extensions"] = [secret]
+    elif change == "user":
+        user["x"] = secret
+    else:
+        document["preferences"] = {"x": secret}
+    calico.put("multus.d/multus.kubeconfig", json.dumps(document))
+    done = run_module(NAME, calico.options(kubeconfig=dict(API, token="opaque-1")), diff=True)
+    (diff,) = [one for one in done["diff"] if "kubeconfig" in one["before_header"]]
+    assert "secret-1" not in json.dumps(diff)
+    assert "VALUE_HIDDEN" in diff["before"]
+    assert '"server": "https://10.96.0.1:443"' in diff["after"]
+    shown = diff["before"].count("VALUE_HIDDEN")
+    assert shown == (1 if change == "user" else 2), "the token, and what was added"
 
 
 def test_case_token_expired(run_module, calico, case):

@@ -53,6 +53,17 @@ def ask(run_module, tmp_path, tree):
     return run
 
 
+@pytest.mark.parametrize("value", [["lan"], [{"name": "lan"}], {"name": "lan"}, 5, True, None])
+@pytest.mark.parametrize("key", ["k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network", "other"])
+def test_an_annotation_that_is_no_text_is_one_sentence(fails, tmp_path, key, value):
+    pod = {"name": "web-0", "namespace": "prod", "annotations": {key: value}}
+    options = {"conf_dir": str(tmp_path), "cache_dir": str(tmp_path / "cache"), "config": config(), "pods": [pod]}
+    assert fails(NAME, options) == (
+        f"Cannot use the annotations of pod prod/web-0: the value of {key} is no text; "
+        "make it one with the filter nodenet.cni.format_networks"
+    )
+
+
 def codes(pod):
     return [one["code"] for one in pod["findings"]]
 

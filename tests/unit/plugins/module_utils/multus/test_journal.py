@@ -26,14 +26,13 @@ def journal(said, **keys):
 
 @pytest.mark.parametrize(
     ("level", "written"),
-    [("", []), ("panic", []), ("Error", ["e"]), ("VERBOSE", ["e", "v"]), ("debug", ["e", "v", "d"])],
+    [("", []), ("panic", []), ("Error", ["e"]), ("VERBOSE", ["e", "v"]), ("debug", ["e", "v"])],
 )
 def test_levels(level, written):
     said: list = []
     log = journal(said, logLevel=level)
     log.error("e")
     log.verbose("v")
-    log.debug("d")
     assert [LINE.fullmatch(line).group(3) for line in said] == written
     log.note("n")
     assert said[-1].endswith(" [error] n\n")

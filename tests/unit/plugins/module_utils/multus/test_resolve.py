@@ -13,7 +13,14 @@ import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni import gojson
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import CniError, NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.multus import attachments, config, ifnames, podargs, resolve
+from ansible_collections.nodenet.cni.plugins.module_utils.multus import (
+    attachments,
+    confdir,
+    config,
+    ifnames,
+    podargs,
+    resolve,
+)
 
 CASES = Path(__file__).resolve().parents[4] / "cases"
 LAN = {"cniVersion": "0.3.1", "name": "lan", "type": "macvlan"}
@@ -122,7 +129,6 @@ def test_a_long_name_in_json_is_a_fault_as_well():
 def test_the_old_key_of_the_interface_counts_where_the_new_one_is_missing():
     delegates = of_case("annotation-interface-request-old-key")
     assert names(delegates)[1:] == case("annotation-interface-request-old-key")["check"]["ifnames"]
-    assert [one.request.old_key for one in delegates] == [False, True, False]
 
 
 def test_addresses_are_a_list():
@@ -268,3 +274,23 @@ def test_what_a_delegate_is_called_with():
     assert added.args[-2:] == [("MAC", "02:00:00:00:00:01"), ("IP", "10.0.0.1")]
     removed = attachments.attachment(told, delegates[1], "net1", pod, "c", "/ns")
     assert removed.args == added.args[:-2]
+
+
+def test_plugins_under_another_spelling_take_no_device_and_no_arguments():
+    """libcni goes by the exact name, so such a list is refused when it is loaded, and before that nothing breaks."""
+    text = json.dumps({"cniVersion": "1.0.0", "name": "lan", "Plugins": [{"type": "macvlan"}]})
+    resource = {resolve.RESOURCE_NAME: "vendor/nic"}
+    cluster = Cluster(nad("lan", text=text, **resource))
+    delegates = decide('[{"name": "lan", "cni-args": {"a": 1}}]', cluster, device=lambda _resource: "0000:01:00.0")
+    assert "0000:01:00.0" not in delegates[1].data.decode()
+    with pytest.raises(CniError, match="error parsing configuration list: no 'plugins' key"):
+        delegates[1].load()
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "5", '"ab"', "true", "null", "[]", "0", '""', "{}", "[[1, 2]]"])
+def test_a_list_file_that_is_no_object(tmp_path, text):
+    path = tmp_path / "10-lan.conflist"
+    path.write_text(text)
+    for name in (str(path), str(tmp_path)):
+        with pytest.raises(CniError, match=f"error loading CNI conflist file {path}: error parsing configuration list"):
+            confdir.from_path(name)

@@ -65,7 +65,7 @@ def test_every_member_of_an_element():
         "ipRequest": 5,
     }
     (found,) = read([element])
-    assert (found.namespace, found.name, found.interface, found.old_key) == ("x", "n", "i", False)
+    assert (found.namespace, found.name, found.interface) == ("x", "n", "i")
     assert found.ips == element["ips"]
     assert (found.mac, found.infiniband_guid) == (element["mac"], element["infiniband-guid"])
     assert found.port_mappings == [

@@ -21,13 +21,14 @@ OLD = {
     "type": "multus",
     "delegates": [dict(MASTER, cniVersion="0.3.1")],
 }
+CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 PARAMS = {
     "master": None,
     "name": "multus-cni-network",
     "cni_version": None,
     "force_cni_version": False,
     "kubeconfig_path": None,
-    "kubeconfig": {"server": "https://10.96.0.1", "ca": "ca", "token": "opaque-1"},
+    "kubeconfig": {"server": "https://10.96.0.1", "ca": CA, "token": "opaque-1"},
     "parts": ["config", "kubeconfig"],
     "namespace_isolation": None,
     "global_namespaces": None,
