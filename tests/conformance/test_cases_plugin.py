@@ -5,11 +5,12 @@
 """Reported faults (tests/cases) as far as the plugin and its library answer for them.
 
 Each case names the right outcome in ``check``. Every key of every ``check`` is either tested here or stands in LEFT
-with the place where it belongs; a new case or key fails until it has one of the two.
+with the tests that assert it, which are looked up; a new case or key fails until it has one of the two.
 """
 
 from __future__ import annotations
 
+import ast
 import copy
 import importlib
 import json
@@ -22,29 +23,67 @@ from plugin_drivers import PACKAGE
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
 OLD_S = 100000
+PATTERNS = ("netconf-*.json", "datadir-*.json", "audit-*.json")
 
-LIVE = "needs the live sources of host_local_gc and host_local_info"
-RESERVATION = "the module host_local_reservation, in its own tests"
-CONFLIST = "the validation of the module conflist, in its own tests"
+UNIT = "tests/unit/plugins/"
+RECLAIM = "tests/conformance/test_reclaim.py::"
+INFO = UNIT + "modules/test_host_local_info.py::TestCases::"
+RESERVATION = UNIT + "modules/test_host_local_reservation.py::TestCases::"
+CHECKED = UNIT + "module_utils/node/test_confcheck.py::"
+FLEET = UNIT + "plugin_utils/test_fleet.py::TestCases::"
+GC_CASE = RECLAIM + "test_case"
 
+#: case -> key of its check -> the tests elsewhere that assert it. Each of them names the case and the key.
 LEFT = {
-    "netconf-duplicate-json-keys": {"validator": CONFLIST},
-    "netconf-exhausted-vs-leaked": {"leaked": LIVE},
-    "netconf-gateway-outside-subnet": {"warn": CONFLIST},
-    "netconf-host-bits-set": {"hint": CONFLIST},
-    "netconf-requested-ip-same-owner": {"module_changed": RESERVATION},
-    "netconf-second-static-same-owner": {"module_files": RESERVATION},
-    "datadir-custom-datadir": {"leaked": LIVE},
-    "datadir-empty-ip-files": {"gc_removed": LIVE, "kept": LIVE, "changed": LIVE},
-    "datadir-foreign-files": {"gc_removed": LIVE},
-    "datadir-gc-race-young-entry": {"gc_removed": LIVE, "kept": LIVE},
-    "datadir-legacy-id-only": {"gc_removed": LIVE, "kept": LIVE},
-    "datadir-live-query-failed": {"failed": LIVE, "gc_removed": LIVE},
-    "datadir-orphan-network": {"orphan_networks": "host_local_info over all of a data dir, in its own tests"},
-    "datadir-reserve-static-idempotent": {"changed": RESERVATION},
-    "datadir-short-id-prefix": {"gc_removed": LIVE, "alternatively": LIVE},
-    "datadir-two-runtimes-one-network": {"gc_removed": LIVE, "with_cri_only": LIVE},
+    "netconf-duplicate-json-keys": {"validator": [CHECKED + "test_case_duplicate_keys"]},
+    "netconf-exhausted-vs-leaked": {
+        "leaked": [RECLAIM + "test_case_exhausted_or_leaked", INFO + "test_exhausted_vs_leaked"]
+    },
+    "netconf-gateway-outside-subnet": {"warn": [CHECKED + "test_case_gateway_outside_the_subnet"]},
+    "netconf-host-bits-set": {"hint": [CHECKED + "test_cases_of_addresses"]},
+    "netconf-requested-ip-same-owner": {"module_changed": [RESERVATION + "test_same_owner_again"]},
+    "netconf-second-static-same-owner": {"module_files": [RESERVATION + "test_same_owner_again"]},
+    "datadir-custom-datadir": {"leaked": [RECLAIM + "test_case_custom_datadir", INFO + "test_custom_datadir"]},
+    "datadir-empty-ip-files": {"gc_removed": [GC_CASE], "kept": [GC_CASE], "changed": [GC_CASE]},
+    "datadir-foreign-files": {"gc_removed": [GC_CASE]},
+    "datadir-gc-race-young-entry": {"gc_removed": [GC_CASE], "kept": [GC_CASE]},
+    "datadir-legacy-id-only": {
+        "gc_removed": [GC_CASE, INFO + "test_legacy_id_only"],
+        "kept": [GC_CASE, INFO + "test_legacy_id_only"],
+    },
+    "datadir-live-query-failed": {
+        "failed": [RECLAIM + "test_case_live_query_failed"],
+        "gc_removed": [RECLAIM + "test_case_live_query_failed"],
+    },
+    "datadir-orphan-network": {
+        "orphan_networks": [INFO + "test_orphan_network", RECLAIM + "test_case_orphan_network"]
+    },
+    "datadir-reserve-static-idempotent": {"changed": [RESERVATION + "test_reserve_static_idempotent"]},
+    "datadir-short-id-prefix": {"gc_removed": [GC_CASE, INFO + "test_short_id_prefix"]},
+    "datadir-two-runtimes-one-network": {
+        "gc_removed": [
+            RECLAIM + "test_case_two_runtimes_one_network",
+            RECLAIM + "test_case_two_runtimes_one_network_seen_by_containerd",
+            INFO + "test_two_runtimes_one_network",
+        ],
+        "with_cri_only": [RECLAIM + "test_case_two_runtimes_one_network", INFO + "test_two_runtimes_one_network"],
+    },
+    "audit-exhaustion": {key: [FLEET + "test_exhaustion"] for key in ("usable", "reserved", "n1", "n2")},
+    "audit-node-local-not-duplicate": {"duplicates": [FLEET + "test_duplicates"]},
+    "audit-results-cache": {
+        key: [UNIT + "modules/test_host_local_info.py::test_case_of_the_result_cache"]
+        for key in ("empty", "stale", "ok")
+    },
+    "audit-same-podcidr": {
+        "duplicates": [FLEET + "test_same_podcidr"],
+        "overlapping_ranges": [FLEET + "test_same_podcidr"],
+    },
+    "audit-stale-podcidr": {"drift": [FLEET + "test_stale_podcidr"], "duplicates": [FLEET + "test_duplicates"]},
+    "audit-static-plan": {"findings": [FLEET + "test_static_plan"]},
+    "audit-v6-spelling": {"duplicates": [FLEET + "test_duplicates"]},
 }
+#: Keys that name another outcome that would be right as well; ours is the first one.
+OTHER_OUTCOMES = {"datadir-short-id-prefix": {"alternatively"}}
 
 
 def load(name):
@@ -52,7 +91,7 @@ def load(name):
 
 
 def names():
-    return sorted(path.stem for pattern in ("netconf-*.json", "datadir-*.json") for path in CASES.glob(pattern))
+    return sorted(path.stem for pattern in PATTERNS for path in CASES.glob(pattern))
 
 
 def module(name):
@@ -337,12 +376,34 @@ def test_gc_without_the_list_removes_nothing_and_says_so(case):
     assert case.tree() == before
 
 
+def source_of(test):
+    """The text of a test, its decorators included; test is ``file::name`` or ``file::class::name``."""
+    path, *parts = test.split("::")
+    text = (CASES.parents[1] / path).read_text("utf-8")
+    found = ast.parse(text)
+    for part in parts:
+        (found,) = [one for one in found.body if getattr(one, "name", "") == part]
+    first = min([found.lineno, *(one.lineno for one in found.decorator_list)])
+    return "\n".join(text.splitlines()[first - 1 : found.end_lineno])
+
+
 def test_every_check_has_its_place():
-    assert len(names()) == 36
+    assert len(names()) == 43
     for name in names():
         keys = set(load(name)["check"])
-        left = set(LEFT.get(name, {}))
+        left = set(LEFT.get(name, {})) | OTHER_OUTCOMES.get(name, set())
         assert left <= keys, name
         assert not left & TESTED.get(name, set()), name
         assert keys <= left | TESTED.get(name, set()), "%s: nothing tests %s" % (name, keys - left)
-    assert set(LEFT) <= set(names())
+    assert set(LEFT) | set(OTHER_OUTCOMES) <= set(names())
+
+
+@pytest.mark.parametrize("name", sorted(LEFT))
+def test_what_is_left_is_tested_where_it_says(name):
+    for key, tests in LEFT[name].items():
+        assert tests
+        for test in tests:
+            source = source_of(test)
+            assert '"%s"' % name in source, "%s says nothing of %s" % (test, name)
+            assert '"%s"' % key in source, "%s does not look at %s" % (test, key)
+            assert "assert " in source

@@ -594,7 +594,10 @@ def test_case(node, name):
     result = node.gc(networks=[network], all=None, live=taken, grace=grace)
     removed = case["check"]["gc_removed"]
     assert addresses(result["removed"]) == removed
-    assert sorted(set(names) - set(os.listdir(str(node.data_dir / network)))) == removed
+    left = set(os.listdir(str(node.data_dir / network)))
+    assert sorted(set(names) - left) == removed
+    assert set(case["check"].get("kept", [])) <= left
+    assert result["changed"] == case["check"].get("changed", bool(removed))
     assert not node.gc(networks=[network], all=None, live=taken, grace=grace)["changed"]
     if removed:
         assert addresses(node.restore(result["run_id"], network)["added"]) == removed
@@ -629,10 +632,12 @@ def test_case_live_query_failed(node, refused):
     case = load("datadir-live-query-failed")
     node.network("cbr0", "10.244.1.0/24")
     fill(node, case)
+    assert case["check"] == {"failed": True, "gc_removed": []}  # what refused() asserts
     node.containerd()
     program(node, "crictl", f"echo '{case['input']['live_source']['stderr']}' >&2; exit 1")
-    assert "crictl ended with status 1: connect: no such file" in refused(node)
-    assert "force_empty" in refused(node, live=live(), sources=[])
+    grace = float(case["input"]["options"]["min_age_s"])
+    assert "crictl ended with status 1: connect: no such file" in refused(node, grace=grace)
+    assert "force_empty" in refused(node, live=live(), sources=[], grace=grace)
 
 
 def test_case_custom_datadir(node):

@@ -470,6 +470,7 @@ def test_case_of_the_result_cache(run_module, node, case, results):
     for code, key in (("IPAM033", "empty"), ("IPAM034", "stale")):
         names = [f"cbr0-{one}-eth0" for one in given["check"][key]]
         assert found[code]["text"].endswith(": " + ", ".join(names))
+    assert not any(one in str(found) for one in given["check"]["ok"])
 
 
 def test_young_cache_entries_may_be_half_written(run_module, node, results):
