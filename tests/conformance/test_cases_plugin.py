@@ -55,9 +55,7 @@ LEFT = {
         "failed": [RECLAIM + "test_case_live_query_failed"],
         "gc_removed": [RECLAIM + "test_case_live_query_failed"],
     },
-    "datadir-orphan-network": {
-        "orphan_networks": [INFO + "test_orphan_network", RECLAIM + "test_case_orphan_network"]
-    },
+    "datadir-orphan-network": {"orphan_networks": [INFO + "test_orphan_network", RECLAIM + "test_case_orphan_network"]},
     "datadir-reserve-static-idempotent": {"changed": [RESERVATION + "test_reserve_static_idempotent"]},
     "datadir-short-id-prefix": {"gc_removed": [GC_CASE, INFO + "test_short_id_prefix"]},
     "datadir-two-runtimes-one-network": {
