@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shlex
 import shutil
 import signal
 import subprocess
@@ -84,6 +83,17 @@ PrintMotd no
 Subsystem sftp internal-sftp
 """
 
+# How a client gets into a node, for whoever reads it with -F: it starts the node's sshd in its namespaces. That lives as
+# long as the connection that others share, so it holds nothing open of who asked for it first: who waits for the end of
+# that one's messages must not wait for it.
+_SSH = """User root
+UserKnownHostsFile {folder}/known_hosts
+IdentityFile {folder}/key
+IdentitiesOnly yes
+ProxyCommand sh -c 'exec nsenter --target $(cat {folder}/%h.pid) --net --mount --pid --ipc --uts -- \
+/usr/sbin/sshd -i -f /etc/fleet/sshd_config -E /run/sshd.log 2>/dev/null'
+"""
+
 
 class Fleet:
     """Nodes that were started. ``close()`` ends them and all that runs in them, also when this process just dies."""
@@ -121,7 +131,8 @@ class Fleet:
             subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
         with open(os.path.join(self.folder, "hostkey.pub"), encoding="ascii") as stream:
             known = "* " + stream.read()
-        for name, text in (("sshd_config", _SSHD), ("known_hosts", known)):
+        client = _SSH.replace("{folder}", self.folder)
+        for name, text in (("sshd_config", _SSHD), ("known_hosts", known), ("ssh_config", client)):
             with open(os.path.join(self.folder, name), "w", encoding="ascii") as stream:
                 stream.write(text)
 
@@ -195,30 +206,10 @@ def _others(first: int) -> list[int]:
     return found
 
 
-def proxy_command(folder: str) -> str:
-    """What an SSH client runs to speak with the sshd of the node %h."""
-    enter = "exec nsenter --target $(cat %s/%%h.pid) --net --mount --pid --ipc --uts -- " % folder
-    # It lives as long as the connection that others share. Who waits for the end of the first client's messages must
-    # not wait for it.
-    return "sh -c %s" % shlex.quote(enter + "/usr/sbin/sshd -i -f /etc/fleet/sshd_config -E /run/sshd.log 2>/dev/null")
-
-
-def ssh_arguments(folder: str) -> list[str]:
-    """The options of an SSH client that reaches the nodes by their names."""
-    options = [
-        f"UserKnownHostsFile={folder}/known_hosts",
-        f"IdentityFile={folder}/key",
-        "IdentitiesOnly=yes",
-        "User=root",
-    ]
-    options += ["ControlMaster=auto", "ControlPersist=60s", "ProxyCommand=" + proxy_command(folder)]
-    return ["-F", "none", *(part for option in options for part in ("-o", option))]
-
-
 def ansible_environment(folder: str) -> dict[str, str]:
     """What ansible-core needs in its environment to reach the nodes over SSH."""
     return {
-        "ANSIBLE_SSH_ARGS": " ".join(shlex.quote(part) for part in ssh_arguments(folder)),
+        "ANSIBLE_SSH_ARGS": "-F %s -o ControlMaster=auto -o ControlPersist=60s" % os.path.join(folder, "ssh_config"),
         "ANSIBLE_SSH_CONTROL_PATH_DIR": os.path.join(folder, "cp"),
         "ANSIBLE_PIPELINING": "true",
     }
