@@ -117,6 +117,24 @@ class TestSight:
         click(page, "#pools-table button.link")
         assert json.loads(page.evaluate(CONTRAST)) == []
 
+    def test_paper_has_what_is_folded_on_the_screen(self, opened):
+        page = opened("small")
+        folded = "document.querySelectorAll('details:not([open])').length"
+        before = page.evaluate(folded)
+        assert before > 0
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate(folded) == 0
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate(folded) == before
+
+    def test_a_time_says_in_which_zone(self, opened):
+        page = opened("small")
+        page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+        page.open(page.evaluate("location.href"))
+        (shown,) = text(page, "#taken")
+        assert shown.startswith("Jan 15, 2027, 1:30:00")
+        assert "PM GMT+5:30" in shown
+
     def test_without_the_script(self, opened):
         page = opened("small", script=False)
         shown = page.call("DOM.getDocument", depth=-1)

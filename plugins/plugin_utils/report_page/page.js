@@ -530,10 +530,17 @@ for (const node of document.querySelectorAll("table.cards")) {
 for (const time of document.querySelectorAll("time")) {
   const moment = new Date(time.dateTime);
   const age = (Date.now() - moment) / 1000;
-  time.textContent = moment.toLocaleString() + (age < 0 ? "" : ` (${span(age)} ago)`); // clocks differ
+  const zoned = {dateStyle: "medium", timeStyle: "long"}; // with the time zone: a page is read, and printed, anywhere
+  time.textContent = moment.toLocaleString(undefined, zoned) + (age < 0 ? "" : ` (${span(age)} ago)`); // clocks differ
 }
 const findings = findingsPart();
 poolsPart();
 searchPart();
-addEventListener("beforeprint", () => { if (findings) findings.showAll(1000); });
+let opened = [];
+addEventListener("beforeprint", () => {
+  if (findings) findings.showAll(1000);
+  opened = [...document.querySelectorAll("details:not([open])")]; // paper cannot be clicked on
+  for (const one of opened) one.open = true;
+});
+addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
 })();
