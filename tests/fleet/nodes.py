@@ -83,9 +83,9 @@ PrintMotd no
 Subsystem sftp internal-sftp
 """
 
-# How a client gets into a node, for whoever reads it with -F: it starts the node's sshd in its namespaces. That lives as
-# long as the connection that others share, so it holds nothing open of who asked for it first: who waits for the end of
-# that one's messages must not wait for it.
+# How a client gets into a node, for whoever reads it with -F: it starts the node's sshd in its namespaces. That lives
+# as long as the connection that others share, so it holds nothing open of who asked for it first: who waits for the end
+# of that one's messages must not wait for it.
 _SSH = """User root
 UserKnownHostsFile {folder}/known_hosts
 IdentityFile {folder}/key

@@ -15,6 +15,7 @@ from pathlib import Path
 import inotify
 import plugin_sets
 import pytest
+from lookout import Lookout
 
 # No masquerading and no port mappings, as these call iptables; the rest is what people have.
 PODNET = {
@@ -136,6 +137,8 @@ def test_what_cannot_work_changes_nothing(control, tmp_path):
     before = state(controller, "node1")
     watch = inotify.Watch(controller.fleet.path("node1", "/etc/cni/net.d"))
     plugins = inotify.Watch(controller.fleet.path("node1", "/opt/cni/bin"))
+    places = [controller.fleet.path("node1", place) for place in ("/etc/cni/net.d", "/opt/cni/bin")]
+    lookout = Lookout(*places)
     changed = dict(PODNET, mtu=1400)
 
     # A broken network is refused before anything of the node changes.
@@ -187,10 +190,25 @@ def test_what_cannot_work_changes_nothing(control, tmp_path):
     for name in plugin_sets.BRIDGE_SET:
         assert not [mask for one, mask in plugins.events() if one == name and mask & (inotify.MODIFY | inotify.DELETE)]
 
+    looks, answers = lookout.stop()
+    as_ever = ("podnet", "podnet", (before[1]["10-podnet.conflist"],))
+    assert answers == {as_ever}
+    assert looks > 500
+
+    # What is good comes, by one rename of each file, and neither runtime ever had another network or none.
+    lookout = Lookout(*places)
     run = controller.play("bootstrap", plugin_binaries_src=second.name, networks_conflists=[changed])
     assert run.code == 0, run.text[-6000:]
     assert installed(controller, "node1") == plugin_sets.digests(second)
     assert conflist(controller, "node1")["plugins"][0]["mtu"] == 1400
+    _looks, answers = lookout.stop()
+    assert answers == {as_ever, ("podnet", "podnet", (state(controller, "node1")[1]["10-podnet.conflist"],))}
+    assert [event for event in watch.events() if event[0] == "10-podnet.conflist"] == [
+        ("10-podnet.conflist", inotify.MOVED_TO)
+    ]
+    happened = [event for event in plugins.events() if event[0] in plugin_sets.BRIDGE_SET]
+    assert sorted(happened) == [(name, inotify.MOVED_TO) for name in sorted(plugin_sets.BRIDGE_SET)]
+    print(f"{looks} looks while nothing may change, {_looks} while a release and a network came")
     # Without a proof nobody knows: it is written, as the switch says.
     run = controller.play("bootstrap", plugin_binaries_src=bad.name, node_probe=False)
     assert run.code == 0, run.text[-6000:]
@@ -271,7 +289,8 @@ def test_a_killed_play_is_finished_by_the_next(control, tmp_path):
         for host in hosts:
             there, written = state(controller, host)
             release = plugin_sets.digests(releases[number % 2])
-            assert {name for name in release if there[name] != release[name]} == ({"host-local"} if number % 2 else set())
+            own = {"host-local"} if number % 2 else set()
+            assert {name for name in release if there[name] != release[name]} == own
             whole["host-local"].add(there["host-local"])
             assert set(there) == set(release)
             assert list(written) == ["10-podnet.conflist"]
