@@ -133,9 +133,12 @@ def test_case_duplicate_keys(case):
     "name", ["conflist-trailing-comma", "conflist-unrendered-template", "conflist-first-file-broken"]
 )
 def test_cases_of_syntax(case, name):
-    files = case(name)["input"]["conf_dir"]
+    data = case(name)
+    files = data["input"]["conf_dir"]
     first = next(iter(files))
-    assert check(files[first]["raw"], first)
+    built = findings.from_facts(check(files[first]["raw"], first))
+    assert {(one["severity"], one["go"]) for one in built} == {("error", "fails")}
+    assert not data["check"].get("valid", False)
 
 
 @pytest.mark.parametrize("name", ["conflist-in-conf-extension", "conflist-missing-name-plugins"])
@@ -158,5 +161,8 @@ def test_case_missing_binaries(case):
     one = confdir.ConfFile(name, json.dumps(content).encode())
     facts = confcheck.check_binaries(one, name, "/opt/cni/bin", data["input"]["bin_dir"].__contains__)
     assert [fact["type"] for fact in facts] == data["check"]["missing"]
+    for item in findings.from_facts(facts):
+        assert item["severity"] == "error"
+        assert "each failed attempt of a pod may leave one address reserved" in item["hint"]
     without_bridge = confcheck.check_binaries(one, name, "/opt/cni/bin", ["flannel", "portmap"].__contains__)
     assert [fact["type"] for fact in without_bridge] == ["bridge", "host-local"]

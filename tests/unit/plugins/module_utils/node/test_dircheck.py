@@ -45,6 +45,9 @@ def test_case_duplicate_names(tmp_path, case):
     files = {name.replace(".", "__"): content for name, content in data["input"]["conf_dir"].items()}
     (fact,) = facts_of_dir(tmp_path, **files)
     assert (fact["kind"], fact["first"]) == ("conf-network-twice", data["check"]["effective_file"])
+    (item,) = findings.from_facts([fact])
+    assert (item["severity"], item["where"]) == ("warning", str(tmp_path / "20-net.conflist"))
+    assert "never used" in item["text"]
 
 
 def test_hidden_files_chains_and_differing_runtimes(tmp_path):

@@ -67,7 +67,9 @@ def test_case_first_file_broken(tmp_path, case):
     data = case("conflist-first-file-broken")
     for name, content in data["input"]["conf_dir"].items():
         write_file(tmp_path, name, content.get("raw") or content)
-    found = effective.predict(confdir.read_conf_dir(str(tmp_path)).files)
+    files = confdir.read_conf_dir(str(tmp_path)).files
+    assert [one.name for one in files if one.error] == data["check"]["invalid"]
+    found = effective.predict(files)
     wanted = data["check"]["effective"]
     assert (found["containerd"]["network"], found["crio"]["network"]) == (wanted["containerd"], wanted["cri-o"])
 
