@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,23 +23,33 @@ PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 # by the Python of the system, as on a node: the byte code is that interpreter's
 BUILD = """
 import sys
-plugins, target = sys.argv[1:]
+plugins, target, name = sys.argv[1:]
 sys.path.insert(0, plugins)
 from module_utils.node import executables
-print(executables.build(plugins + "/module_utils", target, ["host-local"], executables.node_python())[0])
+print(executables.build(plugins + "/module_utils", target, [name], executables.node_python())[0])
 """
+
+
+def build(name: str, target: Path) -> str:
+    """Build one of our executables in a bin dir of its own; return its path."""
+    needs.require_namespaces()
+    command = [SYSTEM_PYTHON, "-IBS", "-c", BUILD, str(PLUGINS), str(target), name]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()) == target / name
+    return str(target / name)
 
 
 @pytest.fixture(scope="session")
 def host_local_dir(tmp_path_factory):
     """A bin dir with nothing but our host-local."""
-    needs.require_namespaces()
-    target = tmp_path_factory.mktemp("plugins")
-    command = [SYSTEM_PYTHON, "-IBS", "-c", BUILD, str(PLUGINS), str(target)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert Path(done.stdout.strip()) == target / "host-local"
-    return str(target)
+    return os.path.dirname(build("host-local", tmp_path_factory.mktemp("plugins")))
+
+
+@pytest.fixture(scope="session")
+def multus(tmp_path_factory):
+    """The path of our multus."""
+    return build("multus", tmp_path_factory.mktemp("multus"))
 
 
 @pytest.fixture(scope="session")

@@ -58,9 +58,12 @@ def conflist(data_dir, **more):
 
 
 class Containerd(cri.Cri):
-    """A containerd in a machine, called from outside of it."""
+    """A containerd in a machine, called from outside of it.
 
-    def __init__(self, machine, work, plugin, data_dir) -> None:
+    :param network: what is in the only file of its conf dir, by default a bridge
+    """
+
+    def __init__(self, machine, work, plugin, data_dir, network=None) -> None:
         super().__init__(machine.path("/run/containerd/containerd.sock"), machine.cgroup)
         self.machine = machine
         self.data_dir = data_dir
@@ -68,10 +71,10 @@ class Containerd(cri.Cri):
         self._calls = work / "calls"
         for folder in ("bin", "netd"):
             (work / folder).mkdir(parents=True)
-        for name in ("bridge", "loopback"):
+        for name in ("bridge", "loopback", "macvlan"):
             (work / "bin" / name).symlink_to(f"{GO_PLUGINS}/{name}")
         self.install(plugin)
-        (work / "netd/10-net.conflist").write_text(json.dumps(conflist(data_dir)))
+        (work / "netd/10-net.conflist").write_text(json.dumps(network or conflist(data_dir)))
         (work / "config.toml").write_text(CONFIG.format(work=work))
         self._log = open(work / "log", "wb")  # noqa: SIM115 - closed with the server
         self._server = subprocess.Popen(
