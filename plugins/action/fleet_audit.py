@@ -5,10 +5,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
-import tempfile
 import time
 import typing as t
 
@@ -25,8 +22,9 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import (
 )
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_drift import KINDS
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_history import KEEP, History
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import FORMATS, paths_in, write_files
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import FORMATS, paths_in, write, write_files
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import KINDS as REPORT_KINDS
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_json import FLEET, file_names, lines
 
 
 class ActionModule(ActionBase):
@@ -83,7 +81,7 @@ class ActionModule(ActionBase):
             raise NodenetError("Cannot compare the nodes: there is no host to compare")
         paths = paths_in(options["output_dir"], options["output_formats"]) if options["output_dir"] else []
         paths += [(kind, path) for kind, path in (options["files"] or {}).items() if path]
-        names = _file_names(reports) if options["output_dir"] else {}
+        names = file_names(reports) if options["output_dir"] else {}
         # before the history is opened or a file is written: a file that cannot be would leave the others behind
         for path in [options["dest"], *(options["files"] or {}).values()]:
             if path and not os.path.isdir(os.path.dirname(path) or "."):
@@ -116,7 +114,7 @@ class ActionModule(ActionBase):
                 changed = self._write_all(options["output_dir"], fleet, names)
                 result.update(output_dir=options["output_dir"], changed=changed or result["changed"])
             if options["dest"]:
-                changed = self._write(options["dest"], fleet)
+                changed = write(options["dest"], lines(fleet), self._task.check_mode)
                 result.update(dest=options["dest"], changed=changed or result["changed"])
             result["changed"] = write_files(fleet, paths, self._task.check_mode) or result["changed"]
             if history and not self._task.check_mode:
@@ -156,87 +154,19 @@ class ActionModule(ActionBase):
     def _write_all(self, output_dir: str, fleet: dict[str, t.Any], names: dict[str, str]) -> bool:
         """Write the report of each host that has one and of the fleet, which is last; tell whether a file changes.
 
-        :param names: name of the file of each host, as `_file_names` has them
+        :param names: name of the file of each host, as `report_json.file_names` has them
         """
         if not self._task.check_mode:
             try:
                 os.makedirs(output_dir, exist_ok=True)
             except OSError as error:
                 raise NodenetError(f"Cannot make the directory {output_dir}: {error.strerror}") from error
-        files = {names[host]: report for host, report in fleet["reports"].items() if report is not None}
-        files[_FLEET] = fleet
-        changed = [self._write(os.path.join(output_dir, name), files[name]) for name in files]
-        return any(changed)
-
-    def _write(self, dest: str, document: dict[str, t.Any]) -> bool:
-        """Write *document* as JSON, whole or not at all; tell whether more than its time changes."""
-        before = None
-        with contextlib.suppress(OSError), open(dest, "rb") as stream:
-            before = _digest(stream)
-        if self._task.check_mode:
-            return before != _digest(lines(document))
-        temporary = ""
-        try:
-            handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(dest) or ".")
-            with os.fdopen(handle, "w+b") as stream:
-                stream.writelines(lines(document))
-                os.fchmod(stream.fileno(), 0o644)
-                stream.seek(0)
-                after = _digest(stream)
-            os.replace(temporary, dest)
-        except OSError as error:
-            if temporary and os.path.exists(temporary):
-                os.unlink(temporary)
-            raise NodenetError(f"Cannot write the report to {dest}: {error.strerror}") from error
-        return before != after
-
-
-_TIME = b' "taken_at": '
-_FLEET = "fleet.json"
-
-
-def _file_names(hosts: t.Iterable[str]) -> dict[str, str]:
-    """Return the name of the file of each host's report. Raises NodenetError if two would get one name."""
-    names: dict[str, str] = {}
-    takers = {_FLEET: "the whole fleet"}
-    for host in hosts:
-        names[host] = host.replace("/", "_") + ".json"
-        other = takers.setdefault(names[host], f"host {host}")
-        if other != f"host {host}":
-            raise NodenetError(
-                f"Cannot write the reports of host {host} and of {other} to output_dir: both would be {names[host]}; "
-                "rename the host, or write with dest and files instead"
-            )
-    return names
-
-
-def lines(document: dict[str, t.Any]) -> t.Iterator[bytes]:
-    """Yield *document* as JSON, a report in a line of its own: the text of a large fleet is never in memory at once."""
-    mark = b"{\n"
-    for key, value in sorted(document.items()):
-        yield mark + f" {json.dumps(key)}: ".encode()
-        if key == "reports":
-            for index, host in enumerate(sorted(value)):
-                start = ",\n  " if index else "{\n  "
-                yield f"{start}{json.dumps(host)}: {json.dumps(value[host], sort_keys=True)}".encode()
-            yield b"\n }" if value else b"{}"
-        else:
-            yield json.dumps(value, indent=1, sort_keys=True).replace("\n", "\n ").encode()
-        mark = b",\n"
-    yield b"\n}\n"
-
-
-def _digest(text: t.Iterable[bytes]) -> bytes:
-    """Return a digest of a document without the line that says when the audit was made."""
-    digest = hashlib.sha256()
-    rest = b""
-    for piece in text:
-        *lines, rest = (rest + piece).split(b"\n") if b"\n" in piece else (rest + piece,)
-        for line in lines:
-            if not line.startswith(_TIME):
-                digest.update(line + b"\n")
-    digest.update(rest)
-    return digest.digest()
+        changed = False
+        for host, report in fleet["reports"].items():
+            if report is not None:  # a sync of each of thousands would take longer than all the rest
+                path = os.path.join(output_dir, names[host])
+                changed = write(path, lines(report), self._task.check_mode, sync=False) or changed
+        return write(os.path.join(output_dir, FLEET), lines(fleet), self._task.check_mode) or changed
 
 
 def _check(options: dict[str, t.Any]) -> None:

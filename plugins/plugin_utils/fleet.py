@@ -218,7 +218,8 @@ def table(report: t.Any) -> str:
     rows = [COLUMNS]
     for network in report["networks"]:
         for index, one in enumerate(network["range_sets"]):
-            use = f"{(one['usable'] - one['free']) * 100 // one['usable']} %" if one["usable"] else "-"
+            full = fleet_pools.percent(one)
+            use = "-" if full is None else f"{full} %"
             counts = (one["usable"], one["reserved"], one["static"], one["leaked"], one["free"])
             cells = ["-" if count is None else str(count) for count in counts]
             rows.append((network["name"], str(index), ", ".join(one["ranges"]), *cells, use))

@@ -119,16 +119,13 @@ class History:
             known = {row[:4]: row for row in self._db.execute("SELECT * FROM findings")}
         except sqlite3.Error as error:
             raise self._fault(error) from None
-        away = {one["host"] for one in merged["hosts"] if not one["reported"]}
-        asked = {one["host"] for one in merged["hosts"]}
-        present = _identities(merged)
+        away, present = _away(merged), _identities(merged)
+        # of a host that was not asked nothing is told
+        asked = {"", *(one["host"] for one in merged["hosts"])}
         gone = [
             _told(row)
             for identity, row in known.items()
-            if identity not in present
-            and identity[0] not in away
-            and (not identity[0] or identity[0] in asked)
-            and not away.intersection(json.loads(row[6]))
+            if identity not in present and identity[0] in asked and not _stays(row, away)
         ]
         growing, changed = [], []
         for one in merged["usage"]:
@@ -153,9 +150,7 @@ class History:
 
     def append(self, merged: t.Mapping[str, t.Any], keep: int = KEEP) -> None:
         """Write a merged audit down, and forget all but the last *keep* ones."""
-        away = {one["host"] for one in merged["hosts"] if not one["reported"]}
-        asked = {one["host"] for one in merged["hosts"]}
-        present = _identities(merged)
+        away, present = _away(merged), _identities(merged)
         try:
             taken = (merged["taken_at"], int(merged["complete"]))
             audit = self._db.execute("INSERT INTO audits (taken_at, complete) VALUES (?, ?)", taken).lastrowid
@@ -167,12 +162,8 @@ class History:
                     for one in merged["usage"]
                 ),
             )
-            kept = []
-            for row in self._db.execute("SELECT * FROM findings").fetchall():
-                if row[0] in away or (not row[0] and away.intersection(json.loads(row[6]))):
-                    kept.append(row)
-            rows = {row[:4]: row for row in kept if not row[0] or row[0] in asked}
-            rows.update(present)
+            known = self._db.execute("SELECT * FROM findings").fetchall()
+            rows = {**{row[:4]: row for row in known if _stays(row, away)}, **present}
             self._db.execute("DELETE FROM findings")
             self._db.executemany("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?)", rows.values())
             self._db.execute("DELETE FROM audits WHERE id <= ?", ((audit or 0) - keep,))
@@ -196,6 +187,15 @@ def _identities(merged: t.Mapping[str, t.Any]) -> dict[_Identity, tuple[str, ...
         identity = (one["host"], one["code"], one["where"], "")
         rows.setdefault(identity, (*identity, one["severity"], one["text"], "[]"))
     return rows
+
+
+def _away(merged: t.Mapping[str, t.Any]) -> set[str]:
+    return {one["host"] for one in merged["hosts"] if not one["reported"]}
+
+
+def _stays(row: t.Sequence[str], away: t.Collection[str]) -> bool:
+    """Tell whether a finding is of a host that is away, or about one: nobody can say that it is gone."""
+    return row[0] in away or not set(json.loads(row[6])).isdisjoint(away)
 
 
 def _told(row: t.Sequence[str]) -> Json:

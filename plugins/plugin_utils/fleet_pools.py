@@ -104,3 +104,9 @@ def totals(found: t.Iterable[Json]) -> Json:
         if one["leaked"] is not None:
             sums["leaked"] = (sums["leaked"] or 0) + one["leaked"]
     return sums
+
+
+def percent(pool: t.Mapping[str, t.Any]) -> int | None:
+    """Return how full a pool is, None where that is not known. 100 is said of full pools only."""
+    usable, free = pool["usable"], pool["free"]
+    return max(usable - free, 0) * 100 // usable if usable else None

@@ -22,8 +22,8 @@ Json = dict[str, t.Any]
 _TEXT = r"[^\t\n]*"
 _ROW = rf"[0-9a-fA-F:.]+\t{_TEXT}\t{_TEXT}\t[0-9]{{0,9}}\t[0-9]{{1,15}}\t[01]?(?:\t{_TEXT}\t{_TEXT})?"
 _ROWS = re.compile(rf"(?:{_ROW}(?:\n{_ROW})*)?")
-#: No range has more addresses.
-_MOST = 2**128
+#: No range has more addresses, whatever a node says.
+MOST = 2**128
 _MAPPED = bytes(10) + b"\xff\xff"
 
 
@@ -83,9 +83,9 @@ def _check_network(network: t.Mapping[str, t.Any]) -> None:
         for text in one.get("gateways", ()):
             key_of(text)
         for key in ("usable", "reserved", "static", "free"):
-            _require(isinstance(one[key], int) and 0 <= one[key] <= _MOST, key)
+            _require(isinstance(one[key], int) and 0 <= one[key] <= MOST, key)
         leaked = one["leaked"]
-        _require(leaked is None or (isinstance(leaked, int) and 0 <= leaked <= _MOST), "leaked")
+        _require(leaked is None or (isinstance(leaked, int) and 0 <= leaked <= MOST), "leaked")
     rows = network.get("rows")
     if rows is not None:
         _require(_ROWS.fullmatch(rows) is not None, "rows")

@@ -10,7 +10,8 @@ import csv
 import re
 import typing as t
 
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, Json, percent, visible
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_pools import percent
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, Json, visible
 
 FINDINGS = ("severity", "code", "hosts", "where", "text", "hint", "go")
 POOLS = (

@@ -12,13 +12,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import (
-    SEVERITIES,
-    Audit,
-    Json,
-    Network,
-    visible,
-)
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, Json, Network, visible
 
 #: state -> sign in the maps, meaning
 SIGNS = {

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-import io
-import itertools
+import hashlib
 import os
 import tempfile
 import typing as t
@@ -33,7 +32,7 @@ FORMATS = {
     "prometheus": ("prometheus",),
 }
 #: Lines that tell when the audit was made: they alone are no change.
-_TIMES = ('<p class="soft">Taken ', "<title>", "nodenet_cni_audit_timestamp_seconds ")
+_TIMES = (b' "taken_at": ', b'<p class="soft">Taken ', b"<title>", b"nodenet_cni_audit_timestamp_seconds ")
 
 
 def write_files(document: Json, paths: t.Sequence[tuple[str, str]], check_mode: bool = False) -> bool:
@@ -50,7 +49,7 @@ def write_files(document: Json, paths: t.Sequence[tuple[str, str]], check_mode: 
     changed = False
     for kind, path in paths:
         text = KINDS[kind][1](audit)
-        changed = _write(path, [text] if isinstance(text, str) else text, check_mode) or changed
+        changed = write(path, [text] if isinstance(text, str) else text, check_mode) or changed
     return changed
 
 
@@ -60,20 +59,33 @@ def paths_in(directory: str, formats: t.Iterable[str]) -> list[tuple[str, str]]:
     return [(kind, os.path.join(directory, KINDS[kind][0])) for kind in kinds]
 
 
-def _write(path: str, pieces: t.Iterable[str], check_mode: bool) -> bool:
-    """Write a file beside *path* and move it there; its name is none that a collector of ``*.prom`` would read."""
+def write(path: str, pieces: t.Iterable[str], check_mode: bool = False, sync: bool = True) -> bool:
+    """Write a file beside *path* and move it there; tell whether more than its time changes.
+
+    :param pieces: the text, in pieces of any size, so that a large one need not be in memory at once
+    :param check_mode: write nothing
+    :param sync: have it on disk before it takes the place of the old one
+    :raises NodenetError: it cannot be written; what was there stays
+    """
+    before = _digest_of(path)
+    digest = _Digest()
+    if check_mode:
+        for piece in pieces:
+            digest.add(piece.encode())
+        return before != digest.value()
     temporary = ""
     try:
-        if check_mode:
-            return _differs(path, io.StringIO("".join(pieces), newline="\n"))
+        # a name that no collector of *.prom would read
         handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(path) or ".")
-        with open(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(pieces)
+        with open(handle, "wb") as stream:
+            for piece in pieces:
+                data = piece.encode()
+                digest.add(data)
+                stream.write(data)
             stream.flush()
             os.fchmod(stream.fileno(), 0o644)
-            os.fsync(stream.fileno())
-        with open(temporary, encoding="utf-8", newline="\n") as stream:
-            changed = _differs(path, stream)
+            if sync:
+                os.fsync(stream.fileno())
         os.replace(temporary, path)
         temporary = ""
     except OSError as error:
@@ -81,13 +93,43 @@ def _write(path: str, pieces: t.Iterable[str], check_mode: bool) -> bool:
     finally:
         if temporary:
             os.unlink(temporary)
-    return changed
+    return before != digest.value()
 
 
-def _differs(path: str, lines: t.Iterable[str]) -> bool:
+class _Digest:
+    """A digest of a text without the lines that say when the audit was made."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._line: list[bytes] = []
+
+    def add(self, data: bytes) -> None:
+        """Go on with the next piece of the text."""
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            self._end(line + b"\n")
+        if rest:
+            self._line.append(rest)
+
+    def _end(self, line: bytes) -> None:
+        line = b"".join([*self._line, line])
+        self._line = []
+        if not line.startswith(_TIMES):
+            self._digest.update(line)
+
+    def value(self) -> bytes:
+        """Return the digest; the text ends here."""
+        if self._line:
+            self._end(b"")
+        return self._digest.digest()
+
+
+def _digest_of(path: str) -> bytes | None:
+    digest = _Digest()
     try:
-        with open(path, encoding="utf-8", newline="\n") as stream:
-            pairs = itertools.zip_longest(stream, lines, fillvalue="")
-            return any(a != b and not (a.startswith(_TIMES) and b.startswith(_TIMES)) for a, b in pairs)
-    except (OSError, ValueError):  # not there, or no text
-        return True
+        with open(path, "rb") as stream:
+            while piece := stream.read(1 << 20):
+                digest.add(piece)
+    except OSError:  # not there, or no file
+        return None
+    return digest.value()

@@ -21,16 +21,12 @@ import typing as t
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import REGISTRY
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import REGISTRY, SEVERITIES
+from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_trend import span
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_pools import percent
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import MOST
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_data import SIGNS, grouped, page_data
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import (
-    MOST,
-    SEVERITIES,
-    Audit,
-    Json,
-    percent,
-    visible,
-)
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, Json, visible
 
 _PARTS = pathlib.Path(__file__).parent / "report_page"
 #: Rows of a table that are there without the script.
@@ -166,7 +162,7 @@ def _history(history: Json | None) -> Json | None:
         return None
     grown = [
         f"{_range_set(one)}: {one['before']} to {one['reserved']} of {one['usable']}"
-        + (f", full in {_span(one['full_in_s'])}" if one["full_in_s"] is not None else "")
+        + (f", full in {span(one['full_in_s'])}" if one["full_in_s"] is not None else "")
         for one in history["growing"]
     ]
     changed = [
@@ -196,13 +192,6 @@ def _range_set(one: Json) -> str:
 def _finding(one: Json) -> str:
     host = f"{one['host']}: " if one["host"] else ""
     return f"{one['severity']} {one['code']} {host}{one['where']}: {one['text']}"
-
-
-def _span(seconds: int) -> str:
-    for size, unit in ((86400, "d"), (3600, "h")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{max(seconds, 0) // 60} min"
 
 
 def _drift(one: Json) -> Json:

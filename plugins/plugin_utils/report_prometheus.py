@@ -9,7 +9,8 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import SEVERITIES, Audit, visible
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Audit, visible
 
 #: name without prefix -> what it tells. The guide of audits has the same list for people.
 METRICS = {

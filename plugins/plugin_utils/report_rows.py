@@ -14,9 +14,8 @@ import typing as t
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.compact import reservations_of
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.rows import row
-from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json, key_of, text_of
-
-SEVERITIES = ("error", "warning", "info")
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import MOST, Json, key_of, text_of
 
 #: What an address can be, in the order in which one word wins over the next.
 STATES = ("conflict", "static", "leaked", "live", "reserved")
@@ -24,8 +23,7 @@ STATES = ("conflict", "static", "leaked", "live", "reserved")
 COUNTS = ("usable", "reserved", "static", "leaked", "free")
 #: Characters of a text from a node that are shown; an address file may hold kilobytes of anything.
 LONGEST = 300
-#: Bounds of what a node may tell: addresses, and seconds.
-MOST = 2**128
+#: Seconds, the most that a node may tell.
 FOREVER = 10**10
 
 
@@ -185,9 +183,3 @@ def _canonical(address: str) -> str:
 def bounded(value: int | None) -> int | None:
     """Return a count, at most the number of all IPv6 addresses: a node may say anything."""
     return None if value is None else min(max(value, 0), MOST)
-
-
-def percent(pool: Json) -> int | None:
-    """Return how full a pool is, None where that is not known. 100 is said of full pools only."""
-    usable, free = pool["usable"], pool["free"]
-    return max(usable - free, 0) * 100 // usable if usable else None

@@ -50,9 +50,10 @@ def audit(folder, count):
     """One audit as the action makes it; prints its seconds and the memory of this process."""
     import fleets
 
-    from ansible_collections.nodenet.cni.plugins.action import fleet_audit
     from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import Question, merge
     from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_history import History
+    from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import write
+    from ansible_collections.nodenet.cni.plugins.plugin_utils.report_json import lines
 
     def used():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -72,8 +73,7 @@ def audit(folder, count):
         merged = merge(reports, question)
         merged["history"] = history.compare(merged, question.before)
         compared = time.process_time()
-        with open(os.path.join(folder, "fleet.json"), "wb") as stream:
-            stream.writelines(fleet_audit.lines(dict(merged, reports=reports)))
+        write(os.path.join(folder, "fleet.json"), lines(dict(merged, reports=reports)))
         history.append(merged)
     end = time.process_time()
     assert merged["summary"]["reservations"] == RESERVATIONS * count, merged["summary"]

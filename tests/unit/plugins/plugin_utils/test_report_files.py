@@ -48,6 +48,18 @@ class TestWriting:
         assert f"timestamp_seconds {audits.AT + 90_000}" in (tmp_path / "fleet.prom").read_text()
         assert "2027-01-16T09:00:00Z" in (tmp_path / "fleet.html").read_text()
 
+    @pytest.mark.parametrize("check_mode", [False, True])
+    def test_the_time_alone_is_no_change_wherever_the_pieces_end(self, tmp_path, check_mode):
+        path = str(tmp_path / "fleet.json")
+        text = '{\n "a": 1,\n "taken_at": %d\n}'
+        assert report_files.write(path, [text % 1]) is True
+        for size in (1, 3, 100):
+            later = text % 22
+            pieces = [later[start : start + size] for start in range(0, len(later), size)]
+            assert report_files.write(path, pieces, check_mode) is False
+        assert report_files.write(path, [text.replace("1", "2") % 1], check_mode) is True
+        assert report_files.write(path, [text % 1 + "\n"], check_mode) is True
+
     @pytest.mark.parametrize("kind", sorted(KINDS))
     def test_another_state_is_a_change(self, tmp_path, kind):
         paths = [(kind, str(tmp_path / kind))]

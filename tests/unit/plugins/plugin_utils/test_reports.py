@@ -18,7 +18,8 @@ import re
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.plugin_utils import report_csv, report_data, report_html, report_prometheus
-from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import LONGEST, Audit, percent, visible
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_pools import percent
+from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import LONGEST, Audit, visible
 from ansible_collections.nodenet.cni.tests.unit import audits
 
 
@@ -340,7 +341,7 @@ class TestHtml:
             "address 192.0.2.50 of network 'lan' is held by n1 (",
             audits.HINT,
             "warning IPAM001 n1: /d/cbr0: 1 leaked: 10.244.1.3",
-            "cbr0 on n1, range set 0: 3 to 4 of 13, full in 9 d",
+            "cbr0 on n1, range set 0: 3 to 4 of 13, full in 9 days",
             "plugins[0].mtu: 1500, elsewhere (nothing)",
         ):
             assert wanted in text
