@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 
-from . import executables
+from . import bundling, executables, vendoring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def look(bin_dir: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             pythons[interpreter] = ask(interpreter)
         python = pythons[interpreter]
         root = os.path.join(_store(path, bin_dir), version)
-        byte_code = _byte_code(root, python)
+        byte_code = _byte_code(root, name, python)
         params = {"where": path, "python": interpreter}
         if byte_code == MISSING:
             facts.append({"kind": "bin-embedded-code", "where": path, "code": root})
@@ -113,18 +113,22 @@ def _store(path: str, bin_dir: str) -> str:
     return os.path.join(named or bin_dir, executables.STORE)
 
 
-def _byte_code(root: str, python: Python) -> str:
-    """Tell whether every source of a version has byte code that this Python takes."""
+def _byte_code(root: str, plugin: str, python: Python) -> str:
+    """Tell whether a version has byte code that this Python takes, for the plugin and for packages of others."""
     package = os.path.join(root, executables.PACKAGE)
     sources = [(here, name) for here, _folders, names in os.walk(package) for name in names if name.endswith(".py")]
     if not sources:
         return MISSING
     if python.problem:
         return STALE
+    others = os.path.join(package, vendoring.DIRECTORY, "")
+    compiled = [os.path.join(root, plugin + bundling.SUFFIX)]
     for here, name in sources:
-        compiled = os.path.join(here, "__pycache__", f"{name[:-3]}.{python.tag}.pyc")
+        if here.startswith(others):
+            compiled.append(os.path.join(here, "__pycache__", f"{name[:-3]}.{python.tag}.pyc"))
+    for path in compiled:
         try:
-            with open(compiled, "rb") as stream:
+            with open(path, "rb") as stream:
                 if stream.read(len(python.magic)) != python.magic:
                     return STALE
         except OSError:

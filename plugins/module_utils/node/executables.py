@@ -6,8 +6,9 @@
 
     <bin_dir>/host-local                        launcher, one line that names the starter
     <bin_dir>/.nodenet-cni/<hash>/host-local    starter, a few lines for the node's Python
-    <bin_dir>/.nodenet-cni/<hash>/nodenet_cni/  the packages cni, host_local and multus, sources and byte code;
-                                                in vendored/ those of others, see `vendoring`
+    <bin_dir>/.nodenet-cni/<hash>/host-local.code  byte code of all modules that it may need, see `bundling`
+    <bin_dir>/.nodenet-cni/<hash>/nodenet_cni/  the packages cni, host_local and multus, sources;
+                                                in vendored/ those of others with byte code, see `vendoring`
 
 The directory of a version is written under another name first and renamed; the launcher is then renamed into place and
 names the version by its hash. So a call sees one version, whole, and calls in flight keep theirs: the version before
@@ -17,6 +18,7 @@ An interpreter opens a script by its name some milliseconds after the kernel has
 what Python is to read, a call would fail if another plugin, or none, has taken its place meanwhile. So the kernel alone
 reads the launcher, and Python reads the starter, which stays with its version. (Where the path is too long for a first
 line, the launcher is a starter.) A call is over before collecting garbage pays, so the starter switches that off.
+Where the byte code is not of the Python that runs, as after an upgrade, the sources serve.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ import shutil
 import sys
 
 from ..cni.errors import NodenetError
-from . import files, vendoring
+from . import bundling, files, vendoring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ STORE = ".nodenet-cni"
 PACKAGE = "nodenet_cni"
 #: plugin -> module that serves it
 PLUGINS = {"host-local": "host_local.commands", "multus": "multus.commands"}
-_ENTRY = "cni/process.py"
+_ENTRIES = ("cni/process.py", "cni/bundle.py")
 _LAUNCHER = """\
 #!{starter}
 # {plugin} of the Ansible collection nodenet.cni. Made by nodenet.cni.plugin_binaries; changes are lost.
@@ -52,6 +54,19 @@ _STARTER = """\
 import gc, sys
 gc.disable()
 sys.path.insert(0, {path!r})
+try:
+    import marshal, posix
+    from _frozen_importlib_external import MAGIC_NUMBER
+    fd = posix.open({code!r}, posix.O_RDONLY)
+    head = posix.read(fd, {head})
+    if head.startswith(MAGIC_NUMBER):
+        size = int.from_bytes(head[-{number}:], "little")
+        loader, root, places = marshal.loads(posix.read(fd, size))
+        names = {{}}
+        exec(loader, names)
+        names["install"](fd, {head} + size, root, places)
+except Exception:
+    pass
 from {package}.cni.process import run_and_exit
 from {package}.{module} import run
 run_and_exit(run{about})
@@ -70,7 +85,7 @@ def collect_sources(root: str, plugins: Sequence[str]) -> dict[str, str]:
 
     :param root: the directory module_utils of the collection
     """
-    waiting = [_ENTRY] + [PLUGINS[plugin].replace(".", "/") + ".py" for plugin in plugins]
+    waiting = [*_ENTRIES] + [PLUGINS[plugin].replace(".", "/") + ".py" for plugin in plugins]
     sources: dict[str, str] = {}
     while waiting:
         path = waiting.pop()
@@ -138,7 +153,15 @@ def starter(plugin: str, python: str, bin_dir: str, version: str) -> bytes:
     path = os.path.join(bin_dir, STORE, version)
     about = f", {_ABOUT[plugin] % version!r}" if plugin in _ABOUT else ""
     text = _STARTER.format(
-        python=python, plugin=plugin, path=path, package=PACKAGE, module=PLUGINS[plugin], about=about
+        python=python,
+        plugin=plugin,
+        path=path,
+        code=os.path.join(path, plugin + bundling.SUFFIX),
+        head=bundling.HEAD,
+        number=bundling.NUMBER,
+        package=PACKAGE,
+        module=PLUGINS[plugin],
+        about=about,
     )
     return text.encode("utf-8", "surrogateescape")
 
@@ -188,13 +211,16 @@ def old_versions(bin_dir: str, keep: Collection[str]) -> list[str]:
 
 
 def is_whole(bin_dir: str, version: str, sources: Mapping[str, str], python: str) -> bool:
-    """Tell whether a version lies there with all of its sources as they are here, and byte code beside them."""
-    root = os.path.join(bin_dir, STORE, version, PACKAGE)
+    """Tell whether a version lies there with all of its sources as they are here, and with their byte code."""
+    top = os.path.join(bin_dir, STORE, version)
+    root = os.path.join(top, PACKAGE)
     for plugin, content in _starters(bin_dir, version, sources, python).items():
         try:
-            path = os.path.join(bin_dir, STORE, version, plugin)
-            with open(path, "rb") as stream:
+            with open(os.path.join(top, plugin), "rb") as stream:
                 if stream.read() != content or not os.fstat(stream.fileno()).st_mode & 0o111:
+                    return False
+            with open(os.path.join(top, plugin + bundling.SUFFIX), "rb") as stream:
+                if not bundling.is_whole(stream.read(), _parts(sources, plugin), _final(bin_dir, version)):
                     return False
         except OSError:
             return False
@@ -208,9 +234,21 @@ def is_whole(bin_dir: str, version: str, sources: Mapping[str, str], python: str
         except (OSError, UnicodeDecodeError):
             return False
         byte_code = _byte_code(os.path.join(root, path))
-        if path.endswith(".py") and not _is_byte_code(byte_code, text):
+        if vendoring.is_others(path) and path.endswith(".py") and not _is_byte_code(byte_code, text):
             return False
     return True
+
+
+def _final(bin_dir: str, version: str) -> str:
+    """Return where the sources of a version are looked for, as tracebacks show it."""
+    return os.path.join(os.path.abspath(bin_dir), STORE, version, PACKAGE)
+
+
+def _parts(sources: Mapping[str, str], plugin: str) -> dict[str, str]:
+    """Return the sources whose byte code an executable takes along: of its own package, of cni and of none above."""
+    folders = ("cni", PLUGINS[plugin].partition(".")[0])
+    parts = {path: text for path, text in sources.items() if path.startswith(tuple(f"{one}/" for one in folders))}
+    return dict(parts, **{"__init__.py": ""})
 
 
 def _is_byte_code(path: str, text: str) -> bool:
@@ -249,6 +287,8 @@ def write_version(bin_dir: str, version: str, sources: Mapping[str, str], python
         os.makedirs(staged)
         for plugin, content in _starters(bin_dir, version, sources, python).items():
             _write(os.path.join(staged, plugin), content, 0o755)
+            code = bundling.make(_parts(sources, plugin), _final(bin_dir, version), PACKAGE)
+            _write(os.path.join(staged, plugin + bundling.SUFFIX), code)
         _write_tree(os.path.join(staged, PACKAGE), vendoring.wanted(sources, vendoring.unfit(sources)))
         if os.path.lexists(final):  # damaged, or it would not be written again
             os.rename(final, f"{staged}.old")
@@ -264,7 +304,7 @@ def _write_tree(root: str, sources: Mapping[str, str]) -> None:
         target = os.path.join(root, path)
         os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
         _write(target, text.encode("utf-8"))
-        if not path.endswith(".py"):
+        if not (vendoring.is_others(path) and path.endswith(".py")):
             continue
         byte_code = _byte_code(target)
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH

@@ -185,7 +185,7 @@ def test_embedded_executables_after_an_upgrade_of_python(run_module, options, no
     result = run_module(NAME, options(gather=["binaries"]))
     assert [row["byte_code"] for row in result["binaries"]["embedded"]] == ["fresh"]
     assert result["findings"] == []
-    for path in (node / "bin" / executables.STORE).rglob("*.pyc"):
+    for path in (node / "bin" / executables.STORE).rglob("*.code"):
         path.unlink()
     result = run_module(NAME, options(gather=["binaries"]))
     assert [row["byte_code"] for row in result["binaries"]["embedded"]] == ["stale"]

@@ -206,8 +206,8 @@ def test_embedded_damage_is_seen_and_repaired(embed, tmp_path, damage):
     elif damage == "source":
         (root / "skel.py").write_text("")
     elif damage == "byte code":
-        for path in (root / "__pycache__").iterdir():
-            os.truncate(str(path), 40)
+        for path in top.glob("*/*.code"):
+            os.truncate(str(path), path.stat().st_size - 1)
     else:
         (tmp_path / "bin" / "host-local").chmod(0o600)
     before = plugin_files.tree(tmp_path)

@@ -42,7 +42,7 @@ def edit(bin_dir, old, new):
 
 
 def byte_code(bin_dir):
-    return sorted((bin_dir / executables.STORE).rglob("*.pyc"))
+    return sorted((bin_dir / executables.STORE).rglob("*.code"))
 
 
 def test_as_installed(bin_dir):

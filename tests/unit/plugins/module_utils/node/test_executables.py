@@ -17,7 +17,7 @@ import threading
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
+from ansible_collections.nodenet.cni.plugins.module_utils.node import bundling, executables
 
 PYTHON = os.path.realpath(sys.executable)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(executables.__file__)))
@@ -106,14 +106,43 @@ def test_only_what_the_plugin_imports_is_there_and_all_of_it_runs_from_byte_code
     assert version(path).startswith(b'{"cniVersion"')
 
 
-def test_without_byte_code_of_this_python_it_runs_from_the_sources_and_writes_none(bin_dir):
+@pytest.mark.parametrize("damage", ["gone", "of another Python", "cut in the head", "cut in the table", "empty"])
+def test_without_byte_code_of_this_python_it_runs_from_the_sources_and_writes_none(bin_dir, damage):
     """After an upgrade of the node's Python."""
     path = build(bin_dir)
-    root = bin_dir / executables.STORE / versions(bin_dir)[0] / executables.PACKAGE
-    for package in ("", "cni", "host_local"):
-        shutil.rmtree(str(root / package / "__pycache__"))
+    root = bin_dir / executables.STORE / versions(bin_dir)[0]
+    code = root / "host-local.code"
+    if damage == "gone":
+        code.unlink()
+    elif damage == "of another Python":
+        code.write_bytes(b"\0\0\r\n" + code.read_bytes()[4:])
+    else:
+        os.truncate(str(code), {"cut in the head": 20, "cut in the table": bundling.HEAD + 100, "empty": 0}[damage])
     assert version(path).startswith(b'{"cniVersion"')
     assert not [here for here, _directories, _names in os.walk(str(root)) if here.endswith("__pycache__")]
+
+
+def test_a_call_ends_with_the_code_it_began_with(bin_dir):
+    """Only the sources are left to fall back upon, and they go as well: nothing is looked for again."""
+    build(bin_dir)
+    root = bin_dir / executables.STORE / versions(bin_dir)[0]
+    begin = (root / "host-local").read_text().partition("from nodenet_cni")[0]
+    more = "import shutil; shutil.rmtree(%r)\nfrom nodenet_cni.host_local import upkeep\nprint(upkeep.__file__)\n"
+    command = [PYTHON, "-IBSc", begin + more % str(root)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode() == f"{root}/nodenet_cni/host_local/upkeep.py\n"
+    assert not root.exists()
+
+
+def test_a_fault_shows_where_it_is_in_the_sources(bin_dir):
+    build(bin_dir)
+    root = bin_dir / executables.STORE / versions(bin_dir)[0]
+    begin = (root / "host-local").read_text().partition("from nodenet_cni")[0]
+    more = "from nodenet_cni.cni import paths\npaths.parent(None)\n"
+    done = subprocess.run([PYTHON, "-IBSc", begin + more], stderr=subprocess.PIPE, check=False)
+    text = done.stderr.decode()
+    assert f'  File "{root}/nodenet_cni/cni/paths.py", line ' in text
+    assert "in parent\n    " in text
 
 
 def test_the_second_time_nothing_is_written(bin_dir):
@@ -134,7 +163,9 @@ def test_the_version_before_stays_until_the_next_change(bin_dir, changed_root):
     assert versions(bin_dir) == sorted([second, third])
 
 
-@pytest.mark.parametrize("damage", ["source", "byte code", "file", "starter", "mode of the starter"])
+@pytest.mark.parametrize(
+    "damage", ["source", "byte code", "a bit of the byte code", "file", "starter", "mode of the starter"]
+)
 def test_a_damaged_version_is_made_again(bin_dir, damage):
     path = build(bin_dir)
     root = bin_dir / executables.STORE / versions(bin_dir)[0]
@@ -145,7 +176,11 @@ def test_a_damaged_version_is_made_again(bin_dir, damage):
     elif damage == "mode of the starter":
         (root / "host-local").chmod(0o644)
     elif damage == "byte code":
-        shutil.rmtree(str(root / executables.PACKAGE / "cni" / "__pycache__"))
+        (root / "host-local.code").unlink()
+    elif damage == "a bit of the byte code":
+        data = bytearray((root / "host-local.code").read_bytes())
+        data[-100] ^= 1
+        (root / "host-local.code").write_bytes(data)
     else:
         shutil.rmtree(str(root))
         root.write_text("not a directory")

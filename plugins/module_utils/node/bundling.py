@@ -1,0 +1,76 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The byte code of an executable in one file, as this Python compiles it; see `cni.bundle` for who reads it.
+
+The file begins like every file with byte code, with what tells the versions of Python apart; digests of the sources
+and of the rest follow, then a table and the byte code of one module after the other. Of another version of Python, or
+gone, the starter does without it, and the sources serve.
+"""
+
+from __future__ import annotations
+import __future__
+
+import hashlib
+import importlib.util
+import marshal
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Mapping
+
+SUFFIX = ".code"
+_LOADER = "cni/bundle.py"
+_DIGEST = 32
+#: how many bytes say how long the table is that follows them
+NUMBER = 8
+#: how many bytes there are up to the table
+HEAD = len(importlib.util.MAGIC_NUMBER) + 2 * _DIGEST + NUMBER
+
+
+def make(sources: Mapping[str, str], root: str, package: str) -> bytes:
+    """Return the content of the file for *sources* (path below the package -> text), which lie in *root*."""
+    places = {}
+    codes = []
+    start = 0
+    for path in sorted(sources):
+        name = ".".join([package, *path[: -len(".py")].split("/")])
+        is_package = name.endswith(".__init__")
+        code = marshal.dumps(_compiled(sources[path], os.path.join(root, path)))
+        places[name[: -len(".__init__")] if is_package else name] = (is_package, path, start, len(code))
+        codes.append(code)
+        start += len(code)
+    table = marshal.dumps((_compiled(sources[_LOADER], os.path.join(root, _LOADER)), root, places))
+    body = len(table).to_bytes(NUMBER, "little") + table + b"".join(codes)
+    return _head(sources, root) + hashlib.sha256(body).digest() + body
+
+
+def is_whole(data: bytes, sources: Mapping[str, str], root: str) -> bool:
+    """Tell whether *data* is what `make` gave for these sources, with this Python."""
+    at = HEAD - NUMBER
+    return data[:at] == _head(sources, root) + hashlib.sha256(data[at:]).digest()
+
+
+def _head(sources: Mapping[str, str], root: str) -> bytes:
+    digest = hashlib.sha256(root.encode("utf-8", "surrogateescape"))
+    for path in sorted(sources):
+        digest.update(f"\0{path}\0{sources[path]}".encode())
+    return importlib.util.MAGIC_NUMBER + digest.digest()
+
+
+def _compiled(text: str, path: str) -> CodeType:
+    """Compile a source without what it would import for its annotations, a module of Python that costs a file."""
+    import ast  # only who builds needs it, not every task
+
+    tree = ast.parse(text, path)
+    features = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    flags = 0
+    for node in features:
+        tree.body.remove(node)
+        for alias in node.names:
+            flags |= getattr(__future__, alias.name).compiler_flag
+    code: CodeType = compile(tree, path, "exec", flags=flags, dont_inherit=True, optimize=2)
+    return code
