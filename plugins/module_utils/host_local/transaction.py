@@ -52,7 +52,7 @@ def apply(store: Store, snapshot: Snapshot, add: Sequence[Addition], remove: Seq
     done: Done = []
     try:
         store.beside()  # sweeps what an interrupted batch left
-        step = _at_a_time()
+        step = at_a_time()
         for start in range(0, len(add), step):
             _add(store, snapshot, add[start : start + step], leaving, done)
         for name in sorted(leaving):
@@ -71,7 +71,7 @@ def apply(store: Store, snapshot: Snapshot, add: Sequence[Addition], remove: Seq
         snapshot.add(Reservation(address, str(address), owner_key(container_id, ifname), now))
 
 
-def _at_a_time() -> int:
+def at_a_time() -> int:
     """Return how many unnamed files may be open at a time."""
     try:
         limit = os.sysconf("SC_OPEN_MAX")
@@ -87,7 +87,7 @@ def _add(store: Store, snapshot: Snapshot, add: Sequence[Addition], leaving: set
         for address, container_id, ifname in add:
             name = str(address)
             files.append((name, store.new_file(owner_key(container_id, ifname))))
-        _sync_files(store, [new for _name, new in files])
+        sync_files(store, [new for _name, new in files])
         for name, new in files:
             if name in leaving or snapshot.is_reclaimable(name):
                 done.append((name, _replace(store, name, new)))
@@ -154,7 +154,8 @@ def _undo(store: Store, done: Done, cause: BaseException) -> None:
         store.warnings.append(str(error))
 
 
-def _sync_files(store: Store, files: Sequence[NewFile]) -> None:
+def sync_files(store: Store, files: Sequence[NewFile]) -> None:
+    """Have the content of new files on disk before they get their names. Raises OSError."""
     if len(files) < _MANY or not _sync_file_system(store.directory):
         for new in files:
             os.fsync(new.fd)

@@ -10,6 +10,7 @@ import os
 
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
+from ..host_local import transaction
 from ..host_local.addresses import parse_address
 from ..host_local.layout import HOLDER_SUFFIX, network_dir
 from ..host_local.lock import LockTimeout, check_timeout
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Mapping, Sequence
 
     from ..host_local.addresses import Address
+    from ..host_local.newfile import NewFile
     from ..host_local.snapshot import Snapshot
 
 
@@ -140,28 +142,38 @@ def _plan(entries: Sequence[Mapping[str, Any]], snapshot: Snapshot) -> _Plan:
 
 
 def _write(store: Store, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Write each file whole before it gets its name; take the names away again if one fails."""
+    """Write files whole before they get their names, many at a time; take the names away again if one fails."""
     linked: list[str] = []
+    try:
+        step = transaction.at_a_time()
+        for start in range(0, len(entries), step):
+            _write_some(store, entries[start : start + step], linked)
+        store.sync_directory()
+    except BaseException:
+        for done in linked:
+            os.unlink(done, dir_fd=store.directory)
+        raise
+
+
+def _write_some(store: Store, entries: Sequence[Mapping[str, Any]], linked: list[str]) -> None:
+    made: list[tuple[str, NewFile]] = []
     name = ""
     try:
         for entry in entries:
             name = entry["name"]
-            one = store.new_file(entry["content"])
-            try:
-                os.fchmod(one.fd, entry["mode"] & 0o7777)
-                os.utime(one.fd, ns=(entry["mtime_ns"], entry["mtime_ns"]))
-                os.fsync(one.fd)
-                one.link(name, store.directory)
-            finally:
-                one.close()
+            made.append((name, store.new_file(entry["content"])))
+            fd = made[-1][1].fd
+            os.fchmod(fd, entry["mode"] & 0o7777)
+            os.utime(fd, ns=(entry["mtime_ns"], entry["mtime_ns"]))
+        transaction.sync_files(store, [one for _name, one in made])
+        for name, one in made:
+            one.link(name, store.directory)
             linked.append(name)
-        store.sync_directory()
-    except BaseException as error:
-        for done in linked:
-            os.unlink(done, dir_fd=store.directory)
-        if isinstance(error, OSError):
-            raise StoreError("open", f"{store.path}/{name}", error) from None
-        raise
+    except OSError as error:
+        raise StoreError("open", f"{store.path}/{name}", error) from None
+    finally:
+        for _name, one in made:
+            one.close()
 
 
 def _missing_cache(entries: Sequence[Mapping[str, Any]], plan: _Plan) -> list[Mapping[str, Any]]:
