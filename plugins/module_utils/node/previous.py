@@ -111,8 +111,9 @@ def _orphans(state_dir: str, record: manifest.Manifest) -> list[str]:
 class Store:
     """The kept files as a supply of plugins: what bin_write.write() takes its content from."""
 
-    def __init__(self, state_dir: str, kept: Mapping[str, dict[str, Any]]) -> None:
+    def __init__(self, state_dir: str, bin_dir: str, kept: Mapping[str, dict[str, Any]]) -> None:
         self._store = _store(state_dir)
+        self._bin_dir = bin_dir
         self._kept = kept
 
     def verify(self, names: Sequence[str]) -> None:
@@ -124,7 +125,10 @@ class Store:
             path = os.path.join(self._store, before["sha256"])
             if _digest(path) != before["sha256"]:
                 raise NodenetError(
-                    f"Cannot put back {name}: what was kept of it in {path} is gone or damaged", plugin=name, file=path
+                    f"Cannot put back {name} in {self._bin_dir}: what was kept of it in {path} is gone or damaged; "
+                    "nothing was changed, install the version that is wanted from its archive",
+                    plugin=name,
+                    file=path,
                 )
 
     def contents(self, names: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:

@@ -38,7 +38,7 @@ def put_back(bin_dir: str, state_dir: str, include: Sequence[str] = (), check_mo
     removed = [name for name, action in actions if action == REMOVED]
     changes = [name for name, action in actions if name in removed or action in WRITES]
     bin_checks.place(bin_dir, changes, present)
-    store = previous.Store(state_dir, kept)
+    store = previous.Store(state_dir, bin_dir, kept)
     store.verify(new)
     _check_code(bin_dir, {name: before[name] for name in new})
     looks = before if os.geteuid() == 0 else {name: _owned(one) for name, one in before.items()}

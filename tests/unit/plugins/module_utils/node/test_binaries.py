@@ -184,6 +184,7 @@ def test_case_text_file_busy(node):
     src = plugin_files.tar(node.out / "cni.tgz", {name: new})
     inode = path.stat().st_ino
     running = subprocess.Popen([str(path), "60"])
+    watch = None
     try:
         with pytest.raises(OSError, match=os.strerror(errno.ETXTBSY)):
             os.open(str(path), os.O_WRONLY)
@@ -205,6 +206,8 @@ def test_case_text_file_busy(node):
         assert running.poll() is None
         assert os.stat(f"/proc/{running.pid}/exe").st_ino == inode
     finally:
+        if watch is not None:
+            watch.end()
         running.kill()
         running.wait()
 
@@ -217,7 +220,7 @@ gaps, looks, runs = [], 0, 0
 
 def look():
     global looks
-    while not os.path.exists(stop):
+    while not os.path.exists(stop) and len(gaps) < 100:
         try:
             with open(path, "rb") as stream:
                 size = len(stream.read())
@@ -230,7 +233,7 @@ def look():
 
 thread = threading.Thread(target=look)
 thread.start()
-while not os.path.exists(stop):
+while not os.path.exists(stop) and len(gaps) < 100:
     try:
         if subprocess.call([path, "0"]) != 0:
             gaps.append("failed")
@@ -262,6 +265,11 @@ class Watch:
         output = self._process.communicate()[0]
         looks, runs, gaps = output.strip().split(" ", 2)
         return int(looks), int(runs), gaps
+
+    def end(self):
+        """End it, if the test failed before it was stopped."""
+        self._process.kill()
+        self._process.wait()
 
 
 def test_case_truncated_binary(node):

@@ -226,7 +226,9 @@ def test_copies_that_are_damaged_or_gone(node):
     before = node.tree()
     for spoil in (lambda: None, lambda: os.unlink(str(node.state / "previous" / name))):
         spoil()
-        with pytest.raises(NodenetError, match="^Cannot put back bridge: what was kept of it in .* is gone or damaged"):
+        with pytest.raises(
+            NodenetError, match="^Cannot put back bridge in /.*/bin: what was kept .* is gone or damaged"
+        ):
             node.put_back()
     assert node.tree()["bin/bridge"] == before["bin/bridge"]
 
