@@ -265,6 +265,21 @@ def test_multus_on_the_way_of_a_node(play, tmp_path):
     assert code != 0
     assert "host bits" in " ".join(text.split()), text
     assert sorted((path.name, path.read_bytes()) for path in conf.rglob("*") if path.is_file()) == before
+    # a removal that the network behind Multus refuses leaves Multus where it is, too
+    (conf / "90-other.conflist").write_text('{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "macvlan"}]}')
+    before = sorted((path.name, path.read_bytes()) for path in conf.rglob("*") if path.is_file())
+    away = dict(more, node_reservations=False, node_plugin_binaries=False, multus_remove_plugin="never")
+    text, code = play("remove", "--limit", "n1", **away)
+    assert code != 0
+    assert "containerd would use network other instead of" in " ".join(text.split()), text
+    assert sorted((path.name, path.read_bytes()) for path in conf.rglob("*") if path.is_file()) == before
+    text, code = play("remove", "--limit", "n1", **dict(away, node_remove_expect_effective="other"))
+    assert code == 0, text
+    assert "changed=2 " in text, text
+    assert [path.name for path in conf.iterdir()] == ["90-other.conflist"]
+    (conf / "90-other.conflist").unlink()
+    text, code = play("bootstrap", "--limit", "n1", **more)
+    assert code == 0, text
     text, code = play("bootstrap", "--limit", "n1", **dict(more, multus_state="absent", multus_remove_plugin="never"))
     assert code == 0, text
     assert [path.name for path in conf.iterdir()] == ["10-podnet.conflist"]
