@@ -8,9 +8,9 @@ It lies beside the directory (`.nodenet-<network>~index`), where the Go plugin d
 and it proves nothing by itself: what may be believed of it is for `indexed` to judge. Whatever is odd about the file
 means that there is no index. It is not synced, so it counts only until the next boot.
 
-After a line of text with a checksum of all that follows and with the numbers come tables of addresses, sorted, a key
-and the checksum of a content each; then names that must be looked at anew each time; then change times and names of
-what is in the tables.
+After a line of text with the numbers and with checksums of what follows come tables of addresses, sorted, a key and the
+checksum of a content each; then names that must be looked at anew each time. That is all that is read while nothing has
+changed. The rest are change times and names of what is in the tables.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .layout import HOLDER_SUFFIX, index_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterator, List, Tuple
+    from typing import Callable, Iterator, List, Tuple
 
     # key, checksum of the content, change time in ns (0: too young to be compared), name
     Entry = Tuple[bytes, bytes, int, str]
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: How long before the reading a file or directory must have changed for its times to tell of every later change: some
 #: file systems count whole seconds, and the clock that files are stamped by lags behind ours by up to a tick.
 SETTLED_NS = 1_100_000_000
-_MAGIC = b"nodenet.cni index 1"
+_MAGIC = b"nodenet.cni index 2"
 # what is in the tables: width of the address in bits, what follows it in the name
 _KINDS = ((32, ""), (128, ""), (32, HOLDER_SUFFIX), (128, HOLDER_SUFFIX))
 _MOST_ODD_NAMES = 128
@@ -145,16 +145,19 @@ class Index:
     """What an index file says.
 
     ``mtime`` and ``ctime`` are those of the directory when it was read, ``read_at`` is when that began, all in ns since
-    the epoch. ``odd`` are the names that must be looked at anew each time.
+    the epoch. ``odd`` are the names that must be looked at anew each time. ``rest``, where it was read: change times
+    and names.
     """
 
-    def __init__(self, mtime: int, ctime: int, read_at: int, tables: list[Table], odd: list[str], rest: bytes) -> None:
+    def __init__(
+        self, mtime: int, ctime: int, read_at: int, tables: list[Table], odd: list[str], rest: bytes = b""
+    ) -> None:
         self.mtime = mtime
         self.ctime = ctime
         self.read_at = read_at
         self.tables = tables
         self.odd = odd
-        self._rest = rest
+        self.rest = rest
 
     def __len__(self) -> int:
         return sum(len(table) for table in self.tables)
@@ -186,10 +189,10 @@ class Index:
     def change_times(self) -> dict[str, int]:
         """Return the change time in ns of each file, 0 if it was too young to be compared."""
         names = self._names()
-        return dict(zip(names, memoryview(self._rest)[: 8 * len(names)].cast("q")))
+        return dict(zip(names, memoryview(self.rest)[: 8 * len(names)].cast("q")))
 
     def _names(self) -> list[str]:
-        text = self._rest[8 * len(self) :].decode("ascii")
+        text = self.rest[8 * len(self) :].decode("ascii")
         return text.split("\n") if text else []
 
     def entries(self, without: set[str]) -> Entries:
@@ -209,7 +212,7 @@ class Index:
 
 def empty() -> Index:
     """Return the index of a directory that nobody has read yet."""
-    return Index(0, 0, 0, [Table(number, b"", b"") for number in range(len(_KINDS))], [], b"")
+    return Index(0, 0, 0, [Table(number, b"", b"") for number in range(len(_KINDS))], [])
 
 
 def _start() -> bytes:
@@ -221,8 +224,11 @@ def _start() -> bytes:
         paths.close(fd)
 
 
-def load(directory: int, network: str) -> Index | None:
-    """Read the index that lies beside the open *directory*; None if there is none that may be used."""
+def load(directory: int, network: str, is_enough: Callable[[Index], bool] = lambda _index: False) -> Index | None:
+    """Read the index that lies beside the open *directory*; None if there is none that may be used.
+
+    :param is_enough: whether an index can do without its change times, which are most of it
+    """
     flags = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK
     try:
         fd = posix.open(f"../{index_name(network)}", flags, dir_fd=directory)
@@ -230,33 +236,40 @@ def load(directory: int, network: str) -> Index | None:
             found = posix.fstat(fd)
             if found.st_uid != posix.geteuid() or found.st_mode & 0o022:
                 return None
-            data = posix.read(fd, found.st_size)
+            return _read(fd, found.st_size, posix.fstat(directory).st_ino, is_enough)
         finally:
             paths.close(fd)
-        return _parse(data, posix.fstat(directory).st_ino)
     except (OSError, ValueError, OverflowError, MemoryError):
         return None
 
 
-def _parse(data: bytes, inode: int) -> Index | None:
+def _read(fd: int, size: int, inode: int, is_enough: Callable[[Index], bool]) -> Index | None:
     start = _start()
+    head = posix.read(fd, _LONGEST_HEADER).partition(b"\n")[0]
     at = len(start) + 9
-    if not data.startswith(start) or int(data[len(start) : at], 16) != crc32(memoryview(data)[at:]):
+    if not head.startswith(start) or int(head[len(start) : at], 16) != crc32(head[at:]):
         return None
-    head = data[at : at + _LONGEST_HEADER].partition(b"\n")[0]
-    of, mtime, ctime, read_at, odd_size, *lengths = (int(word) for word in head.split(b" "))
+    of, mtime, ctime, read_at, table_sum, rest_sum, odd_size, *lengths = (int(one) for one in head[at:].split(b" "))
     # by way of symlinks two directories may share a place; a clock that was set back since may repeat a time
     if of != inode or read_at > time.time_ns():
         return None
-    at += len(head) + 1
-    tables = []
+    ends = [len(head) + 1]
     for number, length in enumerate(lengths):
-        middle = at + length * _KINDS[number][0] // 8
-        end = middle + length * 4
-        tables.append(Table(number, data[at:middle], data[middle:end]))
-        at = end
-    odd = data[at : at + odd_size].decode("ascii")
-    return Index(mtime, ctime, read_at, tables, odd.split("\n") if odd else [], data[at + odd_size :])
+        ends += [ends[-1] + length * _KINDS[number][0] // 8]
+        ends += [ends[-1] + length * 4]
+    ends.append(ends[-1] + odd_size)
+    data = posix.pread(fd, ends[-1], 0)
+    if crc32(memoryview(data)[ends[0] :]) != table_sum or len(data) != ends[-1]:
+        return None
+    parts = [data[one:following] for one, following in zip(ends, ends[1:])]
+    tables = [Table(number, *parts[2 * number : 2 * number + 2]) for number in range(len(lengths))]
+    odd = parts[-1].decode("ascii")
+    index = Index(mtime, ctime, read_at, tables, odd.split("\n") if odd else [])
+    if not is_enough(index):
+        index.rest = posix.pread(fd, size - ends[-1], ends[-1])
+        if crc32(index.rest) != rest_sum:
+            return None
+    return index
 
 
 def save(directory: int, network: str, mtime: int, ctime: int, read_at: int, entries: Entries, odd: list[str]) -> bool:
@@ -278,12 +291,12 @@ def save(directory: int, network: str, mtime: int, ctime: int, read_at: int, ent
         parts += [b"".join(entry[0] for entry in table), b"".join(entry[1] for entry in table)]
         times += [entry[2] for entry in table]
         names += [entry[3] for entry in table]
-    body = b"".join([*parts, odd_text, *(one.to_bytes(8, sys.byteorder) for one in times), "\n".join(names).encode()])
+    tables = b"".join([*parts, odd_text])
+    rest = b"".join([*(one.to_bytes(8, sys.byteorder) for one in times), "\n".join(names).encode()])
     try:
-        inode = posix.fstat(directory).st_ino
-        numbers = [inode, mtime, ctime, read_at, len(odd_text), *(len(table) for table in entries)]
-        rest = b"%s\n%s" % (" ".join(map(str, numbers)).encode(), body)
-        return _write(directory, network, b"%s%08x %s" % (_start(), crc32(rest), rest))
+        numbers = [posix.fstat(directory).st_ino, mtime, ctime, read_at, crc32(tables), crc32(rest), len(odd_text)]
+        head = " ".join(map(str, [*numbers, *(len(table) for table in entries)])).encode()
+        return _write(directory, network, b"%s%08x %s\n%s%s" % (_start(), crc32(head), head, tables, rest))
     except OSError:
         return False
 

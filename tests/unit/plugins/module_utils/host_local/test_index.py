@@ -205,9 +205,13 @@ def test_too_many_odd_names_make_no_index(tmp_path, net):
 def test_a_file_that_is_cut_off_or_longer_is_none(net, file):
     data = file.read_bytes()
     assert len(data) > 200
+    tables = data.index(b"\n") + 1 + len("\n".join(ODD))
+    tables += sum(len(entry[0]) + len(entry[1]) for table in entries_of(NAMES) for entry in table)
     for length in range(len(data)):
         file.write_bytes(data[:length])
         assert index.load(net, "net") is None, length
+        without_times = index.load(net, "net", lambda _found: True)
+        assert (without_times is None) == (length < tables), length
     for more in (b"\0", b"\n", data):
         file.write_bytes(data + more)
         assert index.load(net, "net") is None
@@ -228,6 +232,17 @@ def test_a_file_with_a_wrong_bit_is_none(net, file):
                 unseen += 1
                 assert found.change_times() == whole
     assert unseen <= 8
+
+
+def test_only_what_is_read_must_be_right(net, file):
+    whole = index.load(net, "net")
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    seen = []
+    assert index.load(net, "net", lambda one: bool(seen.append(one))) is None
+    found = index.load(net, "net", lambda one: not seen.append(one))
+    for one in (found, seen[0]):
+        assert [(table.keys, table.sums) for table in one.tables] == [(one.keys, one.sums) for one in whole.tables]
+        assert (one.odd, one.mtime, one.ctime, one.read_at) == (whole.odd, whole.mtime, whole.ctime, whole.read_at)
 
 
 @pytest.mark.parametrize("what", ["rest of another", "pieces", "noise", "zeros"])
