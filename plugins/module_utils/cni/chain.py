@@ -11,7 +11,7 @@ from .args import go_quote
 from .errors import INTERNAL, INVALID_ENVIRONMENT, INVALID_NETWORK_CONFIG, CniError
 from .invoke import Attachment, PluginError
 from .names import interface_fault, valid_name
-from .resultcache import cached_result, in_order
+from .resultcache import cached_result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def configuration(
     wanted = {key: given[key] for key in _capabilities(plugin) if key in given}
     if wanted:
         values["runtimeConfig"] = wanted
-    return goprint.dumps(in_order(values), indent=0).encode()
+    return goprint.dumps(goprint.in_order(values), indent=0).encode()
 
 
 def _kind(plugin: Any) -> str:

@@ -62,7 +62,10 @@ class ConfigError(CniError):
         self.wanted = wanted
 
 
-def go_strerror(error: OSError) -> str:
-    """Return the text of an OS error as Go words it: strerror in lower case."""
-    text = error.strerror or str(error)
+def go_strerror(error: OSError | ValueError) -> str:
+    """Return the text of an OS error as Go words it: strerror in lower case.
+
+    A path that cannot be one (it has a null byte) is a ValueError to Python.
+    """
+    text = getattr(error, "strerror", None) or str(error)
     return text[:1].lower() + text[1:]

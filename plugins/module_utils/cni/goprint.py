@@ -42,6 +42,13 @@ def dumps(value: Any, indent: int = 4) -> str:
     return _print(value, "\n" if indent else "", " " * indent)
 
 
+def in_order(value: Any) -> Any:
+    """Return a document with the keys of all objects in order, as Go prints a map."""
+    if isinstance(value, dict):
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [in_order(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
 def _print(value: Any, newline: str, step: str) -> str:
     if isinstance(value, Number):
         return value.literal

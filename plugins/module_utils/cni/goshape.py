@@ -49,7 +49,7 @@ class Text(Shape):
                 return old if self.parse_text is None else None
             node = ""
         if not isinstance(node, str):
-            raise _mismatch(node, path, self.name)
+            raise mismatch(node, path, self.name)
         if self.parse_text is None:
             return node
         try:
@@ -70,7 +70,7 @@ class Integer(Shape):
         if node is None:
             return None if self.pointer else old
         if not isinstance(node, Number):
-            raise _mismatch(node, path, self.name)
+            raise mismatch(node, path, self.name)
         literal = node.literal
         digits = literal[1:] if literal[0] == "-" else literal
         if not digits.isdigit() or len(digits) > 19 or not -(1 << 63) <= int(literal) < 1 << 63:
@@ -87,7 +87,7 @@ class Boolean(Shape):
         if node is None:
             return old
         if not isinstance(node, bool):
-            raise _mismatch(node, path, self.name)
+            raise mismatch(node, path, self.name)
         return node
 
 
@@ -103,7 +103,7 @@ class List(Shape):
         if node is None:
             return None
         if not isinstance(node, list):
-            raise _mismatch(node, path, self.name)
+            raise mismatch(node, path, self.name)
         before = old or []
         return [
             None
@@ -125,7 +125,7 @@ class Struct(Shape):
         if node is None:
             return None if self.pointer else (old or {})
         if not isinstance(node, tuple):
-            raise _mismatch(node, path, self.name)
+            raise mismatch(node, path, self.name)
         values = dict(old) if old else {}
         for key, value in node:
             known = self.fields.get(fold(key))
@@ -145,7 +145,8 @@ BOOLEAN = Boolean()
 _JSON_TYPES = {tuple: "object", list: "array", str: "string", Number: "number", bool: "bool"}
 
 
-def _mismatch(node: Any, path: str, name: str) -> TypeFault:
+def mismatch(node: Any, path: str, name: str) -> TypeFault:
+    """Return the fault of a value that is of another JSON type than *name*, a Go type, takes."""
     where = " of %s" % path if path else ""
     return TypeFault(
         "json: cannot unmarshal %s into Go value%s of type %s" % (_JSON_TYPES[type(node)], where, name), path

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import posix
 
-from . import folders, gojson, goprint, goshape, paths, resultread, wholefile
+from . import folders, gojson, goprint, goshape, resultread, wholefile
 from .errors import INTERNAL, CniError, go_strerror
 
 TYPE_CHECKING = False
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 CACHE_DIR = "/var/lib/cni"
 KIND = "cniCacheV1"
-_READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
-_MOST_BYTES = 1 << 24
 _ENTRY = goshape.Struct(
     "libcni.cachedInfo",
     {
@@ -89,8 +87,8 @@ class ResultCache:
         if attachment.args:
             document["cniArgs"] = [list(pair) for pair in attachment.args]
         if attachment.capability_args:
-            document["capabilityArgs"] = in_order(attachment.capability_args)
-        document["result"] = in_order(result)
+            document["capabilityArgs"] = goprint.in_order(attachment.capability_args)
+        document["result"] = goprint.in_order(result)
         data = goprint.dumps(document, indent=0).encode("utf-8", "surrogateescape")
         path = self.path(network, attachment.container_id, attachment.ifname)
         # readers take everything in `results` for an entry, so the unfinished file lies beside that directory
@@ -116,7 +114,7 @@ class ResultCache:
         """
         path = self.path(network, container_id, ifname)
         try:
-            data = _read(path)
+            data = wholefile.read(path)
         except (OSError, ValueError):
             return None
         try:
@@ -138,7 +136,7 @@ class ResultCache:
         found = []
         for name in names:
             try:
-                values = _ENTRY.decode(gojson.parse(_read(f"{self.results}/{name}")), None, "")
+                values = _ENTRY.decode(gojson.parse(wholefile.read(f"{self.results}/{name}")), None, "")
                 if values.get("kind") == KIND:
                     found.append(Entry(values))
             except (OSError, gojson.SyntaxFault, goshape.TypeFault, ValueError):
@@ -154,29 +152,6 @@ def cached_result(entry: Entry, version: str) -> Document:
     if document["cniVersion"] == version:
         return document
     return results.convert(document, version)
-
-
-def in_order(value: Any) -> Any:
-    """Return plain values with the keys of all objects in order, as Go prints a map."""
-    if isinstance(value, dict):
-        return {key: in_order(value[key]) for key in sorted(value)}
-    return [in_order(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def _read(path: str) -> bytes:
-    fd = posix.open(path, _READ)
-    try:
-        pieces = []
-        left = _MOST_BYTES
-        while left > 0:
-            piece = posix.read(fd, left)
-            if not piece:
-                break
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces)
-    finally:
-        paths.close(fd)
 
 
 def _encoded(data: bytes) -> str:

@@ -17,22 +17,24 @@ if TYPE_CHECKING:
     from .results import Document
 
 
-def _address(text: str) -> str:
-    if not _is_address(text):
+def address(text: str) -> str:
+    """Return an IP address as it is. Raises ValueError with Go's words."""
+    if not is_address(text):
         raise ValueError(f"invalid IP address: {text}")
     return text
 
 
 def _network(text: str) -> str:
-    address, _slash, prefix = text.partition("/")
-    if not (_is_address(address) and prefix.isascii() and prefix.isdigit() and len(prefix) < 5):
+    host, _slash, prefix = text.partition("/")
+    if not (is_address(host) and prefix.isascii() and prefix.isdigit() and len(prefix) < 5):
         raise ValueError(f"invalid CIDR address: {text}")
-    if int(prefix) > (128 if ":" in address else 32):
+    if int(prefix) > (128 if ":" in host else 32):
         raise ValueError(f"invalid CIDR address: {text}")
     return text
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Tell whether *text* is an IP address as Go reads it (multus spec C)."""
     try:
         _socket.inet_pton(_socket.AF_INET6 if ":" in text else _socket.AF_INET, text)
     except (OSError, ValueError):
@@ -40,7 +42,7 @@ def _is_address(text: str) -> bool:
     return True
 
 
-_IP = Text("*net.IP", _address)
+_IP = Text("*net.IP", address)
 _CIDR = Text("*net.IPNet", _network)
 _NAMES = List(STRING)
 _DNS = Struct("types.DNS", {"nameservers": _NAMES, "domain": STRING, "search": _NAMES, "options": _NAMES})

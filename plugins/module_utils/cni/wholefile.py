@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writing a file whole or not at all, for code that an executable loads."""
+"""Reading a file whole, and writing one whole or not at all, for code that an executable loads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,25 @@ import posix
 
 from . import paths
 
+_READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK  # a named pipe is no reason to wait
+_CHUNK = 1 << 16
 _FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
+
+
+def read(path: str, most: int = 1 << 24) -> bytes:
+    """Return the content of a file, no more than *most* bytes of it. Raises OSError, or ValueError for no path."""
+    fd = posix.open(path, _READ)
+    try:
+        pieces: list[bytes] = []
+        while most > 0:
+            piece = posix.read(fd, min(most, _CHUNK))
+            if not piece:
+                break
+            pieces.append(piece)
+            most -= len(piece)
+        return b"".join(pieces)
+    finally:
+        paths.close(fd)
 
 
 def write(path: str, data: bytes, unfinished: str, sync: bool = False) -> None:

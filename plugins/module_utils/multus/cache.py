@@ -15,7 +15,6 @@ import time
 from ..cni import folders, gojson, goprint, goshape, paths, wholefile
 from ..cni.errors import INTERNAL, CniError, NodenetError, go_strerror
 from ..cni.goshape import BOOLEAN, STRING, List, Struct
-from . import trees
 from .delegate import load_delegate
 from .request import BANDWIDTH, PORT_MAPPINGS, Request, bandwidth, port_mappings
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from .delegate import Delegate
 
-_READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
 _UNFINISHED = ".nodenet-"  # as in cni/resultcache
 _UNFINISHED_AGE_S = 60
 _SAVING = "saveDelegates: error in saving the delegates : saveScratchNetConf: failed to "
@@ -79,12 +77,11 @@ def read(directory: str, container_id: str) -> list[Delegate] | None:
     """Return the delegates of a container, None if there is no file. Raises Unusable."""
     path = path_of(directory, container_id)
     try:
-        data = _read(path)
+        data = wholefile.read(path)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        reason = go_strerror(error) if isinstance(error, OSError) else str(error)
-        raise Unusable(f"open {path}: {reason}") from None
+        raise Unusable(f"open {path}: {go_strerror(error)}") from None
     try:
         values = _ENTRIES.decode(gojson.parse(data), None, "")
         delegates = [_delegate(one or {}) for one in values or []]
@@ -194,23 +191,10 @@ def _typed(values: dict[str, Any]) -> dict[str, Any]:
     shown = {key: values[key] for key in ("cniVersion", "name", "type", "capabilities", "dns") if values.get(key)}
     ipam = values.get("ipam") or {}
     shown["ipam"] = {"type": ipam["type"]} if ipam.get("type") else {}
-    return trees.in_order(shown)
+    return goprint.in_order(shown)
 
 
 def _typed_list(values: dict[str, Any]) -> dict[str, Any]:
     shown = {key: values[key] for key in ("cniVersion", "name", "disableCheck", "disableGC") if values.get(key)}
     shown["plugins"] = [None if one is None else _typed(one) for one in values["plugins"]]
     return shown
-
-
-def _read(path: str) -> bytes:
-    fd = posix.open(path, _READ)
-    try:
-        pieces: list[bytes] = []
-        while True:
-            piece = posix.read(fd, 1 << 16)
-            if not piece:
-                return b"".join(pieces)
-            pieces.append(piece)
-    finally:
-        paths.close(fd)

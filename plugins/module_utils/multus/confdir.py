@@ -9,18 +9,17 @@ from __future__ import annotations
 import posix
 from _stat import S_ISREG
 
-from ..cni import gojson, goshape, paths
+from ..cni import gojson, goshape, paths, wholefile
 from ..cni.errors import INTERNAL, CniError, go_strerror
 from ..cni.goshape import STRING
 from ..cni.names import valid_name
 from . import trees
-from .delegate import Delegate, load_delegate, load_list
+from .delegate import Delegate, load_delegate, load_document, load_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_MOST_BYTES = 1 << 24
 _CONF = goshape.Struct("types.PluginConf", {"name": STRING, "type": STRING})
 
 
@@ -41,8 +40,7 @@ def from_path(path: str) -> Delegate:
     try:
         status = posix.stat(path)
     except (OSError, ValueError) as error:
-        reason = go_strerror(error) if isinstance(error, OSError) else str(error)
-        raise _fault(f"stat {path}: {reason}") from None
+        raise _fault(f"stat {path}: {go_strerror(error)}") from None
     if paths.is_directory(path):
         if not _files(path, (".conf", ".conflist")):
             raise _fault(f"No networks found in {path}")
@@ -98,8 +96,7 @@ def _with_directory(path: str) -> Delegate:
 def _joined(tree: Any, plugins: list[Any]) -> Delegate:
     values = trees.document(tree)
     values["plugins"] = [trees.document(one) for one in plugins]
-    ordered = trees.in_order(values)
-    return load_delegate(trees.tree(ordered), trees.text(ordered))
+    return load_document(values)
 
 
 def _plugins_of(directory: str) -> list[Any]:
@@ -141,16 +138,7 @@ def _conf(path: str) -> tuple[Any, bytes]:
 
 def _read(path: str) -> tuple[Any, bytes]:
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
-        try:
-            data = b""
-            while len(data) < _MOST_BYTES:
-                piece = posix.read(fd, 1 << 16)
-                if not piece:
-                    break
-                data += piece
-        finally:
-            paths.close(fd)
+        data = wholefile.read(path)
     except OSError as error:
         raise _fault(f"error reading {path}: open {path}: {go_strerror(error)}") from None
     try:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..cni import gojson, goshape, versions
+from ..cni import gojson, goprint, goshape, versions
 from ..cni.errors import INTERNAL, CniError
 from ..cni.goshape import BOOLEAN, INTEGER, STRING, List, Struct
 from . import trees
@@ -31,7 +31,7 @@ class _Object(goshape.Shape):
 
     def decode(self, node: Any, old: Any, path: str) -> Any:
         if node is not None and not isinstance(node, tuple):
-            raise goshape.TypeFault(f"json: cannot unmarshal into NetConf.{path} of type {self.name}", path)
+            raise goshape.mismatch(node, path, self.name)
         return node
 
 
@@ -142,7 +142,7 @@ def load_config(tree: Any) -> Config:
         raise _fault("at least one delegate/clusterNetwork must be specified")
     for index, delegate in enumerate(delegates):
         try:
-            ordered = trees.in_order(trees.document(delegate or ()))
+            ordered = goprint.in_order(trees.document(delegate or ()))
             loaded = load_delegate(delegate or (), trees.text(ordered))
         except CniError as error:
             raise _fault(f"failed to load delegate {index} config: {error}") from None

@@ -63,8 +63,7 @@ def apply(netns: str, interface: str, delegate: Delegate, families: Sequence[boo
             try:
                 routes.replace_default(kernel, gateway, link.index)
             except (OSError, ValueError) as error:
-                reason = go_strerror(error) if isinstance(error, OSError) else str(error)
-                raise _fault(f"error setting default gateway: {reason}") from None
+                raise _fault(f"error setting default gateway: {go_strerror(error)}") from None
 
 
 def edited(result: Document, delegate: Delegate, families: Sequence[bool]) -> Document:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..cni import goshape, netconf, versions
+from ..cni import goprint, goshape, netconf, versions
 from ..cni.errors import INTERNAL, CniError
 from ..cni.goshape import BOOLEAN, STRING, List, Struct
 from . import trees
@@ -28,7 +28,7 @@ class _Booleans(goshape.Shape):
         if node is None:
             return old
         if not isinstance(node, tuple):
-            raise goshape.TypeFault(f"json: cannot unmarshal into Go value of {path} of type {self.name}", path)
+            raise goshape.mismatch(node, path, self.name)
         values = dict(old or {})
         for key, value in node:
             values[key] = BOOLEAN.decode(value, values.get(key, False), f"{path}.{key}")
@@ -110,9 +110,8 @@ class Delegate:
         self.replace(values)
 
     def replace(self, values: dict[str, Any]) -> None:
-        """Take a changed configuration; it is printed with its keys in order, as Go prints a map."""
-        ordered = trees.in_order(values)
-        fresh = load_delegate(trees.tree(ordered), trees.text(ordered))
+        """Take a changed configuration."""
+        fresh = load_document(values)
         self.tree, self.data, self.values, self.list_values = fresh.tree, fresh.data, fresh.values, fresh.list_values
 
     def plugins(self) -> list[Any]:
@@ -159,6 +158,15 @@ def load_delegate(tree: Any, data: bytes) -> Delegate:
     if not plugins or plugins[0] is None or not plugins[0].get("type"):
         raise _fault(f"{prefix}a plugin delegate must have the 'type' field")
     return Delegate(tree, data, values, list_values)
+
+
+def load_document(values: dict[str, Any]) -> Delegate:
+    """Return the delegate of a configuration that was put together here; its text is as Go prints a map.
+
+    Raises CniError (code 999).
+    """
+    ordered = goprint.in_order(values)
+    return load_delegate(trees.tree(ordered), trees.text(ordered))
 
 
 def load_list(tree: Any, data: bytes, own_plugins: list[Any] | None = None) -> NetworkConfig:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import posix
 
 from ..cni import gojson, skel
-from ..cni.errors import INTERNAL, CniError, NodenetError
+from ..cni.errors import INTERNAL, CniError, NodenetError, go_strerror
 from ..cni.invoke import Attachment
 from . import cache
 from .attachments import interface_name, interface_names
 from .delegate import Unknown, load_delegate
-from .session import Session, failure, reason
+from .session import Session, call_failed, failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _look_for_readiness(session: Session) -> None:
     except FileNotFoundError:
         session.journal.error(f"Multus: warning: cannot find readinessindicatorfile {path}, but continue to delete")
     except (OSError, ValueError) as error:
-        text = f"error checking readinessindicatorfile on CNI DEL @ {path}: stat {path}: {reason(error)}"
+        text = f"error checking readinessindicatorfile on CNI DEL @ {path}: stat {path}: {go_strerror(error)}"
         raise CniError(INTERNAL, text) from None
 
 
@@ -159,7 +159,7 @@ def take_down(session: Session, delegates: Sequence[Delegate]) -> list[CniError]
         try:
             session.runtime.delete(delegate.load(), session.attachment(index, delegate))
         except CniError as error:
-            faults.append(CniError(error.code, _failed(delegate, error)))
+            faults.append(CniError(error.code, call_failed("Del", delegate, error)))
             continue
         if delegate.device_id:
             from . import deviceinfo
@@ -205,18 +205,3 @@ def take_down_entry(session: Session, entry: Entry, netns: str) -> None:
 def _complete(session: Session, delegate: Delegate) -> None:
     if delegate.is_list and not delegate.cni_version:
         delegate.set_version(session.config.cni_version)
-
-
-def _failed(delegate: Delegate, error: CniError) -> str:
-    if not delegate.is_list:
-        return (
-            f'DelegateDel: error invoking DelegateDel - "{delegate.kind}": error in getting result from DelNetwork: '
-            f"{error}"
-        )
-    from .delegate import ListFault
-
-    if isinstance(error, ListFault):
-        text = f"error converting the raw bytes into a conflist: {error}"
-    else:
-        text = f"error in getting result from DelNetworkList: {error}"
-    return f'DelegateDel: error invoking ConflistDel - "{delegate.network}": conflistDel: {text}'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posix
 
-from ..cni import folders, gojson, paths
+from ..cni import folders, gojson, paths, wholefile
 from . import trees
 from .attachments import DEVICE_INFO_DIR, device_info_file
 
@@ -39,7 +39,7 @@ def hand_over(delegate: Delegate, container_id: str, interface: str) -> None:
     name = f"{delegate.resource_name}-{delegate.device_id}-device.json".replace("/", "-")
     path = device_info_file(delegate, container_id, interface)
     try:
-        data = _read(f"{DEVICE_INFO_DIR}/dp/{name}")
+        data = wholefile.read(f"{DEVICE_INFO_DIR}/dp/{name}", _MOST_BYTES)
         folders.make(paths.parent(path))
         fd = posix.open(path, _NEW, 0o444)
         try:
@@ -57,7 +57,7 @@ def read(delegate: Delegate, container_id: str, interface: str) -> Any:
     if not path:
         return None
     try:
-        found = trees.document(gojson.parse(_read(path)))
+        found = trees.document(gojson.parse(wholefile.read(path, _MOST_BYTES)))
     except (OSError, ValueError, gojson.SyntaxFault):
         return None
     return _known(found) if isinstance(found, dict) else None
@@ -86,11 +86,3 @@ def remove_file(path: Any) -> None:
         posix.unlink(path)
     except (OSError, ValueError):
         pass
-
-
-def _read(path: str) -> bytes:
-    fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
-    try:
-        return posix.read(fd, _MOST_BYTES)
-    finally:
-        paths.close(fd)

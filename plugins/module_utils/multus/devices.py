@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import posix
-
-from ..cni import gojson, goshape, paths
+from ..cni import gojson, goshape, paths, wholefile
 from ..cni.errors import INTERNAL, CniError, NodenetError, go_strerror
 from ..cni.goshape import STRING, List, Struct
 
@@ -88,22 +86,13 @@ def _look_up(pod: dict[str, Any], client: Any) -> Map:
 def from_checkpoint(path: str, uid: str) -> Map:
     """Return the device ids by resource of the pod with that UID. Raises CniError (code 999) with Go's words."""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
-        try:
-            pieces = []
-            while True:
-                piece = posix.read(fd, 1 << 16)
-                if not piece:
-                    break
-                pieces.append(piece)
-        finally:
-            paths.close(fd)
+        data = wholefile.read(path)
     except OSError as error:
         reason = f"open {path}: {go_strerror(error)}"
         text = f"{_PREFIX}getPodEntries: error reading file {path}\n{reason}\n"
         raise CniError(INTERNAL, text) from None
     try:
-        values = _FILE.decode(gojson.parse(b"".join(pieces)), None, "")
+        values = _FILE.decode(gojson.parse(data), None, "")
     except (gojson.SyntaxFault, goshape.TypeFault) as fault:
         text = f"{_PREFIX}getPodEntries: error unmarshalling file {path}\n{fault}\n"
         raise CniError(INTERNAL, text) from None

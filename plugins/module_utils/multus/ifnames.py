@@ -48,8 +48,7 @@ def check_netns(path: str, delegates: Sequence[Delegate], names: Sequence[str]) 
     try:
         posix.stat(path)
     except (OSError, ValueError) as error:
-        reason = go_strerror(error) if isinstance(error, OSError) else str(error)
-        text = f'no net namespace {path} found: failed to Statfs "{path}": {reason}'
+        text = f'no net namespace {path} found: failed to Statfs "{path}": {go_strerror(error)}'
         raise NameFault(0, _cannot_set(delegates[0], names[0]) + text) from None
     if not netns.is_namespace(path):
         text = f'no net namespace {path} found: "{path}" is none'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posix
 
-from ..cni import gojson
+from ..cni import gojson, wholefile
 from ..cni.errors import go_strerror
 from .kubeaccess import Access, Fault
 
@@ -66,8 +66,7 @@ def _from_file(path: str) -> Access:
     try:
         posix.stat(path)
     except (OSError, ValueError) as error:
-        reason = go_strerror(error) if isinstance(error, OSError) else str(error)
-        raise Fault("stat %s: %s" % (path, reason)) from None
+        raise Fault("stat %s: %s" % (path, go_strerror(error))) from None
     try:
         document = _parse(_read(path))
         return _current(document, path)
@@ -115,25 +114,13 @@ def _parse_yaml(text: str, json_fault: str) -> Any:
 
 def _read(path: str) -> str:
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        data = wholefile.read(path, _LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
-        reason = go_strerror(error) if isinstance(error, OSError) else str(error)
-        raise Fault("open %s: %s" % (path, reason)) from None
-    pieces: list[bytes] = []
-    length = 0
-    try:
-        while True:
-            piece = posix.read(fd, 1 << 16)
-            if not piece:
-                return b"".join(pieces).decode("utf-8", "replace")
-            pieces.append(piece)
-            length += len(piece)
-            if length > _LARGEST_FILE:
-                raise Fault("read %s: the file is too large" % path)
-    except OSError as error:
-        raise Fault("read %s: %s" % (path, go_strerror(error))) from None
-    finally:
-        posix.close(fd)
+        verb = "read" if isinstance(error, IsADirectoryError) else "open"
+        raise Fault("%s %s: %s" % (verb, path, go_strerror(error))) from None
+    if len(data) > _LARGEST_FILE:
+        raise Fault("read %s: the file is too large" % path)
+    return data.decode("utf-8", "replace")
 
 
 # --- the current context of a file

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from ..cni.results import Document
 
-ANNOTATION = "k8s.v1.cni.cncf.io/network-status"
 _DNS_KEYS = ("nameservers", "domain", "search", "options")
 
 

@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import _socket
-
-from ..cni import args
+from ..cni import args, resultread
 from ..cni.errors import CniError
 
 TYPE_CHECKING = False
@@ -48,7 +46,7 @@ class PodArgs:
 def parse(text: str) -> PodArgs:
     """Return what CNI_ARGS say. Raises CniError (code 999)."""
     readers: dict[str, Callable[[str], str]] = {key: str for key in _KEYS}
-    readers["IP"] = _address
+    readers["IP"] = resultread.address
     try:
         values = args.parse(text, readers)
     except CniError as error:
@@ -61,11 +59,3 @@ def requested(request: Request) -> list[tuple[str, str]]:
     """Return the pairs that ADD has in addition: the requested hardware address and addresses."""
     pairs = [("MAC", request.mac)] if request.mac else []
     return pairs + ([("IP", ",".join(request.ips))] if request.ips else [])
-
-
-def _address(text: str) -> str:
-    try:
-        _socket.inet_pton(_socket.AF_INET6 if ":" in text else _socket.AF_INET, text)
-    except (OSError, ValueError):
-        raise ValueError(f"invalid IP address: {text}") from None
-    return text

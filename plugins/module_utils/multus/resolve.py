@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..cni import gojson
 from ..cni.errors import INTERNAL, CniError, NodenetError
 from . import confdir, selection, trees
-from .delegate import load_delegate
+from .delegate import load_delegate, load_document
 from .request import Request, is_ipv4
 
 TYPE_CHECKING = False
@@ -217,8 +217,7 @@ class Resolver:
         values = trees.document(tree)
         if values.get("name") in (None, ""):
             values["name"] = name
-            ordered = trees.in_order(values)
-            return load_delegate(trees.tree(ordered), trees.text(ordered))
+            return load_document(values)
         return load_delegate(tree, data)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import _socket
 
-from ..cni import gojson, goshape
+from ..cni import gojson, goshape, resultread
 from ..cni.errors import INTERNAL, CniError
 from ..cni.goshape import STRING, List, Struct, Text
 from .request import BANDWIDTH, PORT_MAPPING, Request, bandwidth, port_mappings
@@ -87,8 +87,7 @@ def _address(text: str) -> str:
     """Return an address as Go prints it, an IPv4-mapped one as IPv4; "" stays."""
     if not text:
         return ""
-    if not _is_address(text):
-        raise ValueError(f"invalid IP address: {text}")
+    resultread.address(text)
     family = _socket.AF_INET6 if ":" in text else _socket.AF_INET
     packed = _socket.inet_pton(family, text)
     if packed[:12] == _MAPPED:
@@ -105,7 +104,7 @@ class _Arguments(goshape.Shape):
         if node is None:
             return old
         if not isinstance(node, tuple):
-            raise goshape.TypeFault(f"json: cannot unmarshal into Go value of {path} of type {self.name}", path)
+            raise goshape.mismatch(node, path, self.name)
         return (old or ()) + node
 
 
@@ -175,18 +174,10 @@ def _check(request: Request) -> None:
     for text in request.ips:
         address, slash, prefix = text.partition("/")
         if not slash:
-            if not _is_address(address):
+            if not resultread.is_address(address):
                 raise _fault(f'failed to parse IP address "{text}"')
-        elif not (_is_address(address) and _is_prefix(prefix, 128 if ":" in address else 32)):
+        elif not (resultread.is_address(address) and _is_prefix(prefix, 128 if ":" in address else 32)):
             raise _fault(f'failed to parse CIDR "{text}": invalid CIDR address: {text}')
-
-
-def _is_address(text: str) -> bool:
-    try:
-        _socket.inet_pton(_socket.AF_INET6 if ":" in text else _socket.AF_INET, text)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _is_prefix(text: str, most: int) -> bool:

@@ -10,11 +10,12 @@ import posix
 import time
 
 from ..cni import chain, gojson, resultcache
-from ..cni.errors import INTERNAL, PLUGIN_NOT_AVAILABLE, TRY_AGAIN_LATER, CniError, NodenetError, go_strerror
+from ..cni.errors import INTERNAL, PLUGIN_NOT_AVAILABLE, TRY_AGAIN_LATER, CniError, NodenetError
 from ..cni.invoke import Plugins
 from . import podargs
 from .attachments import attachment, interface_name
 from .config import load_config
+from .delegate import ListFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,6 +164,14 @@ def failure(text: str, causes: Sequence[CniError]) -> CniError:
     return CniError(code, text)
 
 
-def reason(error: Exception) -> str:
-    """Return the text of an expected failure."""
-    return go_strerror(error) if isinstance(error, OSError) else str(error)
+def call_failed(verb: str, delegate: Delegate, error: CniError) -> str:
+    """Return what is said of a delegate whose DEL or CHECK failed; *verb* as in Multus' function names: Del, Check."""
+    network = f"{verb}Network"
+    if not delegate.is_list:
+        where = f'Delegate{verb}: error invoking Delegate{verb} - "{delegate.kind}"'
+        return f"{where}: error in getting result from {network}: {error}"
+    if isinstance(error, ListFault):
+        text = f"error converting the raw bytes into a conflist: {error}"
+    else:
+        text = f"error in getting result from {network}List: {error}"
+    return f'Delegate{verb}: error invoking Conflist{verb} - "{delegate.network}": conflist{verb}: {text}'

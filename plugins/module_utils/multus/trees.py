@@ -30,13 +30,6 @@ def tree(value: Any) -> Any:
     return [tree(one) for one in value] if isinstance(value, list) else value
 
 
-def in_order(value: Any) -> Any:
-    """Return a document with the keys of all objects in order, as Go prints a map."""
-    if isinstance(value, dict):
-        return {key: in_order(value[key]) for key in sorted(value)}
-    return [in_order(one) for one in value] if isinstance(value, list) else value
-
-
 def text(value: Any) -> bytes:
     """Return a document as compact JSON."""
     return goprint.dumps(value, indent=0).encode()

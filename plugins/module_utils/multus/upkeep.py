@@ -10,8 +10,7 @@ from ..cni import gojson
 from ..cni.errors import INTERNAL, CniError
 from ..cni.invoke import NOT_FOUND, PluginError
 from .attachments import interface_name
-from .delegate import ListFault
-from .session import Session, failure
+from .session import Session, call_failed, failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,20 +32,7 @@ def check(call: Call, journal: Journal) -> None:
         try:
             session.runtime.check(delegate.load(), session.attachment(index, delegate))
         except CniError as error:
-            raise failure(_check_failed(delegate, error), [error]) from None
-
-
-def _check_failed(delegate: Delegate, error: CniError) -> str:
-    if not delegate.is_list:
-        return (
-            f'DelegateCheck: error invoking DelegateCheck - "{delegate.kind}": error in getting result from '
-            f"CheckNetwork: {error}"
-        )
-    if isinstance(error, ListFault):
-        text = f"error converting the raw bytes into a conflist: {error}"
-    else:
-        text = f"error in getting result from CheckNetworkList: {error}"
-    return f'DelegateCheck: error invoking ConflistCheck - "{delegate.network}": conflistCheck: {text}'
+            raise failure(call_failed("Check", delegate, error), [error]) from None
 
 
 def status(call: Call, journal: Journal) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..cni import gojson, goprint, versions
 from ..cni.errors import NodenetError
 from ..cni.names import valid_name
+from ..multus import trees
 from .confdir import ConfFile
 from .multus_master import STEM
 
@@ -69,7 +70,7 @@ def build(master: ConfFile, wishes: Wishes, verb: str) -> ConfFile:
     name = wishes.name or master.network
     if not valid_name(name):
         raise NodenetError(f"Cannot {verb}: {name!r} cannot be the name of a network")
-    delegate = unfold(master.tree)
+    delegate = trees.document(master.tree)
     if wishes.force and wishes.version:
         for key in [key for key in delegate if gojson.fold(key) in ("cniversion", "cniversions")]:
             del delegate[key]
@@ -110,14 +111,6 @@ def delegates_of(one: ConfFile | None) -> list[Any]:
     return listed if isinstance(listed, list) else []
 
 
-def unfold(node: Any) -> Any:
-    """Return a gojson tree with dictionaries for its objects; numbers keep their spelling, of repeated keys the last
-    one counts."""
-    if isinstance(node, tuple):
-        return {key: unfold(value) for key, value in node}
-    return [unfold(value) for value in node] if isinstance(node, list) else node
-
-
 def drift(before: ConfFile | None, after: ConfFile) -> list[str]:
     """Return the places in which the delegates of the file differ from what they are copied from.
 
@@ -126,7 +119,7 @@ def drift(before: ConfFile | None, after: ConfFile) -> list[str]:
     if before is None or not before.plugins:
         return []
     found: list[str] = []
-    _differ(unfold(delegates_of(before)), unfold(delegates_of(after)), "delegates", found)
+    _differ(trees.document(delegates_of(before)), trees.document(delegates_of(after)), "delegates", found)
     return found
 
 
@@ -182,4 +175,4 @@ def _members(wishes: Wishes, verb: str) -> dict[str, Any]:
     if level is not None and level not in LOG_LEVELS:
         raise NodenetError(f"Cannot {verb}: log_level {level!r} is none of {', '.join(LOG_LEVELS)}")
     members.update(wishes.settings)
-    return {str(key): unfold(gojson.from_plain(value)) for key, value in members.items()}
+    return {str(key): trees.document(gojson.from_plain(value)) for key, value in members.items()}
