@@ -21,6 +21,7 @@ PACKAGES = {
     "ip": "iproute2",
     "iptables": "iptables",
     "nsenter": "util-linux",
+    "openssl": "openssl",
     "podman": "podman",
     "runc": "runc",
     "unshare": "util-linux",

@@ -237,6 +237,7 @@ class Scenario:
     def close(self) -> None:
         for timer in self.timers:
             timer.join()
+        self.driver.leave_host()
         self.api.stop()
         subprocess.run(["ip", "netns", "del", self.netns_name], capture_output=True, check=False)
         shutil.rmtree(self.root)

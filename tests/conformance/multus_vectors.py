@@ -33,11 +33,12 @@ OUTCOME_KEYS = (
     "dir_after",
     "host_after",
 )
-# where Go's libraries word the rest of a message, what comes before it has to be equal
+# from here on Go's libraries word a message
 LIBRARY = re.compile(
     r"json: |invalid character|unexpected end of JSON|yaml: |error converting YAML|x509: |tls: |dial |context deadline"
     r"|Client\.Timeout"
 )
+TRIED = re.compile(r"tried (once|\d+ times)")
 
 
 def names() -> list[str]:
@@ -63,6 +64,7 @@ class MultusLibrary:
         self.deviceinfo = importlib.import_module(base + "deviceinfo")
         self.config = importlib.import_module(base + "config")
         self.session = importlib.import_module(base + "session")
+        self.places = self.devices.SOCKET, self.devices.CHECKPOINT, self.attachments.DEVICE_INFO_DIR
 
     @contextlib.contextmanager
     def hurry(self, name: str):
@@ -78,9 +80,12 @@ class MultusLibrary:
 
     def use_host(self, root: str) -> None:
         """Look for the node's own files below *root*."""
-        self.devices.SOCKET = root + "/var/lib/kubelet/pod-resources/kubelet.sock"
-        self.devices.CHECKPOINT = root + "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
-        self.attachments.DEVICE_INFO_DIR = root + "/var/run/k8s.cni.cncf.io/devinfo"
+        found = (root + place for place in self.places)
+        self.devices.SOCKET, self.devices.CHECKPOINT, self.attachments.DEVICE_INFO_DIR = found
+        self.deviceinfo.DEVICE_INFO_DIR = self.attachments.DEVICE_INFO_DIR
+
+    def leave_host(self) -> None:
+        self.devices.SOCKET, self.devices.CHECKPOINT, self.attachments.DEVICE_INFO_DIR = self.places
         self.deviceinfo.DEVICE_INFO_DIR = self.attachments.DEVICE_INFO_DIR
 
     def call(self, env: dict, stdin: bytes, _cwd: str, _argv: list) -> Outcome:
@@ -100,6 +105,9 @@ class MultusExecutable:
 
     def use_host(self, root: str) -> None:
         self.wrapped = ["unshare", "-m", "--propagation", "private", "sh", "-c", _HOST % {"root": root}, "sh"]
+
+    def leave_host(self) -> None:
+        self.wrapped = []
 
     @contextlib.contextmanager
     def hurry(self, name: str):
@@ -163,7 +171,7 @@ def comparable(outcome: dict, headers: bool) -> dict:
     return shown
 
 
-def differences(wanted, got, loose: bool = False, path: str = "") -> list[str]:
+def differences(wanted, got, path: str = "") -> list[str]:
     """Compare two outcomes; an empty list means that they agree."""
     if isinstance(wanted, dict) and isinstance(got, dict):
         found = []
@@ -174,21 +182,17 @@ def differences(wanted, got, loose: bool = False, path: str = "") -> list[str]:
             elif key not in wanted:
                 found.append("%s: unexpected %s" % (here, short(got[key])))
             else:
-                found += differences(wanted[key], got[key], loose, here)
+                found += differences(wanted[key], got[key], here)
         return found
     if isinstance(wanted, list) and isinstance(got, list):
         found = []
         if len(wanted) != len(got):
             found.append("%s: wanted %d elements, got %d" % (path, len(wanted), len(got)))
         for index, (one, other) in enumerate(zip(wanted, got)):
-            found += differences(one, other, loose, "%s[%d]" % (path, index))
+            found += differences(one, other, "%s[%d]" % (path, index))
         return found
     if wanted == got and isinstance(wanted, bool) == isinstance(got, bool):
         return []
-    if loose and isinstance(wanted, str) and isinstance(got, str):
-        match = LIBRARY.search(wanted)
-        if match and got.startswith(wanted[: match.start()]):
-            return []
     return ["%s: wanted %s, got %s" % (path, short(wanted), short(got))]
 
 
@@ -197,7 +201,16 @@ def short(value) -> str:
     return text if len(text) < 500 else text[:500] + "..."
 
 
-def judge(vector: dict, step: dict, got: dict) -> list[str]:
-    """Return how an outcome differs from the recorded one."""
+def judge(vector: dict, step: dict, got: dict, ending: str = "") -> list[str]:
+    """Return how an outcome differs from the recorded one.
+
+    :param ending: what our message has where a library of Go words the rest of the recorded one; where it says how
+        often something was tried, the number does not count
+    """
     headers = bool(vector.get("record_headers"))
-    return differences(comparable(step, headers), comparable(got, headers), bool(vector.get("loose")))
+    wanted, found = comparable(step, headers), comparable(got, headers)
+    if ending:
+        message = wanted["stdout_json"]["msg"]
+        wanted["stdout_json"]["msg"] = message[: list(LIBRARY.finditer(message))[-1].start()] + ending
+        found["stdout_json"]["msg"] = TRIED.sub("tried N times", found["stdout_json"]["msg"])
+    return differences(wanted, found)
