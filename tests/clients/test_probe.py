@@ -174,6 +174,8 @@ def test_a_full_network(probed):
     assert "plugin bridge failed at ADD: " in found["msg"]
     assert "no IP addresses available in range set" in found["msg"]
     assert [item["code"] for item in found["findings"]] == ["NODE021"]
+    assert found["interfaces_created"] == ["cni9"]  # the plugin makes its bridge before it asks for an address
+    assert probed.run(config)["interfaces_created"] == []
     probed.nothing_left("cni9")
     assert list(addressfiles.held(probed.data, "net")) == ["10.95.0.2"]
 
@@ -184,6 +186,7 @@ def test_a_gateway_that_is_not_there(probed):
     assert found["failed"]
     assert "gateway 10.95.0.1 answers neither" in found["msg"]
     assert [item["code"] for item in found["findings"]] == ["NODE028"]
+    assert found["interfaces_created"] == ["cni9"]
     assert probed.rotation() == {}
     probed.nothing_left("cni9")
     assert not probed.run(config, require_gateway=False).get("failed")

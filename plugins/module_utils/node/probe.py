@@ -119,12 +119,12 @@ class Probe:
                     document = self._attach(record, stop)
             finally:
                 self.records.close(record, keep=self._detach(record, stop))
+            created = self._created(document, host)
+            self.result.update(interfaces_created=created, changed=bool(created or self.leftovers.removed))
             if stop.signal:
                 text = f"ended by signal {stop.signal}; what it had made was taken down"
                 raise NodenetError(f"Cannot probe {self.place}: {text}", **self.result)
-        created = self._created(document, host)
-        removed = self.leftovers.removed
-        self.result.update(interfaces_created=created, changed=bool(created or removed), result=document)
+        self.result["result"] = document
 
     def _rotations(self) -> list[Rotation]:
         if not self.target.host_local:
@@ -244,10 +244,11 @@ class Probe:
         self.facts.append(dict(params, kind=kind, where=self.target.source))
 
     def _created(self, document: dict[str, Any], host: list[links.Link]) -> list[str]:
-        """Return what the plugins made on the node and leave there for the next pod, as a bridge."""
+        """Return what the plugins made on the node and leave there for the next pod, as a bridge: also a chain that
+        failed, which tells of nothing."""
         before = {one.name for one in host}
         now = {one.name for one in probe_leftovers.host_links()}
-        named = probe_leftovers.named_on_host(document) if document else []
+        named = (probe_leftovers.named_on_host(document) if document else []) + self.target.bridges()
         return [name for name in dict.fromkeys(named) if name in now and name not in before]
 
 

@@ -71,6 +71,11 @@ class Target:
                     return f"{port} is a port of its bridge, which therefore reaches beyond this node"
         return ""
 
+    def bridges(self) -> list[str]:
+        """Return the names of the bridges that its plugins make where there are none."""
+        bridges = [tree for tree in self._trees if text_of(gojson.field(tree, "type")) == "bridge"]
+        return [text_of(gojson.field(tree, "bridge")) or "cni0" for tree in bridges]
+
     def is_traceless(self, plugins: Iterable[str]) -> bool:
         """Tell whether nothing of what these plugins of the chain made can outlive the namespace, reservations of
         host-local left out."""
