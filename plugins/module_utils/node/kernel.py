@@ -40,6 +40,8 @@ _OPTIONS = {
     "vrf": "NET_VRF",
     "ifb": "IFB",
     "sch_ingress": "NET_SCH_INGRESS",
+    "sch_tbf": "NET_SCH_TBF",
+    "sch_htb": "NET_SCH_HTB",
     "cls_u32": "NET_CLS_U32",
     "act_mirred": "NET_ACT_MIRRED",
     "nf_conntrack": "NF_CONNTRACK",

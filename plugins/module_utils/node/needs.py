@@ -30,7 +30,8 @@ MODULES = {
     "dummy": ("dummy",),
     "tap": ("tun",),
     "vrf": ("vrf",),
-    "bandwidth": ("ifb", "sch_ingress", "cls_u32", "act_mirred"),
+    # it shapes with tbf, later releases with htb
+    "bandwidth": ("ifb", "sch_ingress", "cls_u32", "act_mirred", "sch_tbf", "sch_htb"),
     "portmap": ("nf_conntrack", "nf_nat"),
     "firewall": ("nf_conntrack",),
 }

@@ -47,7 +47,7 @@ def keys(needs):
         ("vrf", ["vrf"]),
         ("portmap", ["nf_conntrack", "nf_nat"]),
         ("firewall", ["nf_conntrack"]),
-        ("bandwidth", ["act_mirred", "cls_u32", "ifb", "sch_ingress"]),
+        ("bandwidth", ["act_mirred", "cls_u32", "ifb", "sch_htb", "sch_ingress", "sch_tbf"]),
         ("loopback", []),
         ("host-device", []),
         ("tuning", []),
