@@ -145,6 +145,7 @@ def test_case_capabilities_merged(run_module, node, case):
 
 def test_case_cni_versions_have_to_agree(run_module, fails, node, case, tree, tmp_path):
     one = case("multus-cniversion-mismatch")
+    assert one["check"]["failed"] is True  # what fails() asserts
     node.write(**one["input"]["conf_dir"])
     before = tree(tmp_path)
     message = fails(NAME, node.options(**one["input"]["params"]))
@@ -200,6 +201,7 @@ def test_a_master_that_lies_elsewhere(run_module, node):
 
 def test_case_master_not_there_yet(fails, node, case, tree, tmp_path):
     one = case("multus-master-not-there-yet")
+    assert one["check"] == {"failed": True, "written": []}  # what fails() and the tree assert
     node.write(**one["input"]["conf_dir"])
     before = tree(tmp_path)
     message = fails(NAME, node.options(**one["input"]["params"]))
@@ -641,7 +643,9 @@ def test_case_token_expired(run_module, calico, case):
     (calico.conf / "multus.d" / "multus.kubeconfig").chmod(int(one["input"]["kubeconfig"]["mode"], 8))
     done = run_module(NAME, calico.options())
     assert abs(done["kubeconfig"]["expires_in_s"] - one["check"]["seconds_left"]) < 30
-    assert {"MULTUS002", "MULTUS004"} <= {each["code"] for each in done["findings"]}
+    codes = {each["code"] for each in done["findings"]}
+    assert ("MULTUS002" in codes) is one["check"]["expired"]
+    assert ("MULTUS004" in codes) is not one["check"]["mode_ok"]
     assert text not in json.dumps(done)
     # it is named all the same: the file exists, and a renewal may come at any moment
     assert done["config"]["kubeconfig"] == str(calico.conf / "multus.d" / "multus.kubeconfig")
@@ -671,8 +675,7 @@ def test_the_configuration_alone_leaves_the_credentials(run_module, calico):
 # --- absent
 
 
-def leftovers(node, case):
-    one = case("multus-uninstall-leftovers")
+def leftovers(node, one):
     node.write(**one["input"]["conf_dir"])
     for name, content in one["input"]["var_lib_cni_multus"].items():
         (node.cache / name).write_text(content)
@@ -680,7 +683,7 @@ def leftovers(node, case):
 
 
 def test_case_uninstall_goes_in_order(run_module, node, case, tree, tmp_path):
-    one = leftovers(node, case)
+    one = leftovers(node, case("multus-uninstall-leftovers"))
     before = tree(tmp_path)
     predicted = run_module(NAME, node.options(remove_plugin="always", **one["input"]["params"]), check=True, diff=True)
     assert tree(tmp_path) == before
@@ -699,7 +702,7 @@ def test_case_uninstall_goes_in_order(run_module, node, case, tree, tmp_path):
 
 @pytest.mark.parametrize(("choice", "cached", "goes"), [("unused", 1, False), ("unused", 0, True), ("never", 0, False)])
 def test_the_executable_stays_while_pods_need_it(run_module, node, case, choice, cached, goes):
-    one = leftovers(node, case)
+    one = leftovers(node, case("multus-uninstall-leftovers"))
     for name in os.listdir(str(node.cache))[cached:]:
         (node.cache / name).unlink()
     (node.cache / "315bbe38.corrupt").write_text("what a DEL has set aside")
@@ -715,7 +718,7 @@ def test_the_executable_stays_while_pods_need_it(run_module, node, case, choice,
 def test_what_plugin_binaries_installed_is_left_to_it(run_module, node, case):
     from ansible_collections.nodenet.cni.plugins.module_utils.node import manifest
 
-    one = leftovers(node, case)
+    one = leftovers(node, case("multus-uninstall-leftovers"))
     with manifest.updating(str(node.root / "state"), str(node.bin)) as record:
         record.plugins["multus"] = {"sha256": "0", "source": "x", "archive": None}
         record.save()
@@ -725,7 +728,7 @@ def test_what_plugin_binaries_installed_is_left_to_it(run_module, node, case):
 
 
 def test_files_of_others_beside_the_kubeconfig_stay(run_module, node, case):
-    one = leftovers(node, case)
+    one = leftovers(node, case("multus-uninstall-leftovers"))
     node.put("multus.d/notes", "x")
     run_module(NAME, node.options(**one["input"]["params"]))
     assert os.listdir(str(node.conf / "multus.d")) == ["notes"]

@@ -95,15 +95,16 @@ def test_case_automatic_names(ask, case):
 
 
 def test_case_bad_json(ask, case):
-    _one, pod = case_of(ask, case, "annotation-bad-json")
+    one, pod = case_of(ask, case, "annotation-bad-json")
     assert "not valid JSON at line 1, column 35" in texts(pod)
-    assert pod["usable"] is False
+    assert pod["usable"] is not one["check"]["error"]
     assert extra(pod) == []
 
 
 def test_case_default_namespace(ask, case):
     one, pod = case_of(ask, case, "annotation-default-namespace")
     assert codes(pod) == ["MULTUS010"]
+    assert pod["usable"] is not one["check"]["error"]
     assert one["check"]["looked_up"] in texts(pod)
     assert one["check"]["hint"] in texts(pod)
     assert 'network-attachment-definitions.k8s.cni.cncf.io "lan" not found' in pod["refusal"]
@@ -112,6 +113,7 @@ def test_case_default_namespace(ask, case):
 def test_case_duplicate_interfaces(ask, case):
     one, pod = case_of(ask, case, "annotation-duplicate-ifname")
     assert codes(pod) == ["MULTUS013"]
+    assert pod["usable"] is not one["check"]["error"]
     assert "the interface lan0 of prod/lan is that of prod/lan already" in texts(pod)
     for annotation in one["check"]["also_errors"]:
         _one, pod = case_of(ask, case, "annotation-duplicate-ifname", annotation)
@@ -122,6 +124,7 @@ def test_case_duplicate_interfaces(ask, case):
 def test_case_interface_too_long(ask, case):
     one, pod = case_of(ask, case, "annotation-ifname-too-long")
     assert "'storage_if_0001x' has 16 characters, at most 15" in texts(pod)
+    assert pod["usable"] is not one["check"]["error"]
     _one, pod = case_of(ask, case, "annotation-ifname-too-long", one["check"]["accepted"])
     assert (pod["usable"], extra(pod)) == (True, ["storage_if_0001"])
 
@@ -136,6 +139,7 @@ def test_case_old_key(ask, case):
 def test_case_ips_as_text(ask, case):
     one, pod = case_of(ask, case, "annotation-ips-as-string")
     assert "ips has to be a list, not text" in texts(pod)
+    assert pod["usable"] is not one["check"]["error"]
     _one, pod = case_of(ask, case, "annotation-ips-as-string", '[{"name":"lan","ips":["192.0.2.77/24"]}]')
     assert len(extra(pod)) == one["check"]["as_list"]["delegates"]
     assert codes(pod) == ["MULTUS015"]
@@ -144,16 +148,17 @@ def test_case_ips_as_text(ask, case):
 
 
 def test_case_global_namespaces_replace_default(ask, case):
-    _one, pod = case_of(ask, case, "annotation-ns-isolation-global-replaces-default")
+    one, pod = case_of(ask, case, "annotation-ns-isolation-global-replaces-default")
     assert codes(pod) == ["MULTUS012"]
+    assert pod["usable"] is not one["check"]["error"]
     assert "default/lan is not open to pods of namespace prod, only those of kube-system, shared are" in texts(pod)
     assert "namespace isolation enabled" in pod["refusal"]
 
 
 def test_case_trailing_comma(ask, case):
-    _one, pod = case_of(ask, case, "annotation-trailing-comma")
+    one, pod = case_of(ask, case, "annotation-trailing-comma")
     assert "element 2: empty network name" in texts(pod)
-    assert pod["usable"] is False
+    assert pod["usable"] is not one["check"]["error_or_warning"]
 
 
 def test_case_cluster_network(run_module, tmp_path, case):
