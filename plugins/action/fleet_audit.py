@@ -12,7 +12,7 @@ import typing as t
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
-from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import REGISTRY, SEVERITIES
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, every
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import (
     Question,
     failing,
@@ -177,7 +177,7 @@ def _check(options: dict[str, t.Any]) -> None:
     for name, scope in options["scopes"].items():
         if scope not in ("shared", "node"):
             raise NodenetError(f"Cannot compare the nodes: scope {scope!r} of network {name} is not shared or node")
-    known = {"never", *SEVERITIES, *(code for code, *_rest in REGISTRY.values())}
+    known = {"never", *SEVERITIES, *(code for code, *_rest in every().values())}
     unknown = sorted(set(options["fail_on"]) - known)
     if unknown:
         raise NodenetError(

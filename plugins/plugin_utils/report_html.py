@@ -21,7 +21,7 @@ import typing as t
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import REGISTRY, SEVERITIES
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, entry
 from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_trend import span
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_pools import percent
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import MOST
@@ -106,7 +106,7 @@ def _names(hosts: t.Sequence[str], limit: int = 4) -> str:
 
 
 def _is_missing(one: Json) -> bool:
-    return one["code"] == REGISTRY["fleet-host-missing"][0]
+    return one["code"] == entry("fleet-host-missing")[0]
 
 
 def _verdict(summary: Json) -> Json:

@@ -279,7 +279,7 @@ def probe(options: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
     one.result["findings"] = found
     wrong = [item for item in found if item["severity"] == "error"]
     if not options["require_gateway"]:
-        silent = findings.REGISTRY["node-probe-gateway-silent"][0]
+        silent = findings.entry("node-probe-gateway-silent")[0]
         wrong = [item for item in wrong if item["code"] != silent]
     if one.result["probed"] and wrong:
         texts = [item["text"] for item in wrong]

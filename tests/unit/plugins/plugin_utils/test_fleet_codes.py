@@ -12,7 +12,7 @@ import json
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local import compact
-from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import REGISTRY
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import codes as registered
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import Question, failing, merge
 
 from .fleets import FAULTS, NOW, Fleet, node
@@ -37,7 +37,7 @@ def test_nothing_is_found_in_a_fleet_that_is_well():
 
 
 def test_every_code_has_a_fault():
-    assert sorted(FAULTS) == sorted(code for code, *_rest in REGISTRY.values() if code.startswith("FLEET"))
+    assert sorted(FAULTS) == sorted(code for code, *_rest in registered("fleet").values())
 
 
 @pytest.mark.parametrize("code", sorted(FAULTS))

@@ -16,6 +16,7 @@ from ansible_collections.nodenet.cni.plugins.module_utils.node import findings
 ROOT = os.path.abspath(__file__)
 while not os.path.exists(os.path.join(ROOT, "galaxy.yml")):
     ROOT = os.path.dirname(ROOT)
+REGISTRY = findings.every()
 
 
 def sources():
@@ -27,15 +28,15 @@ def sources():
 
 
 def test_codes_are_unique_and_of_a_family():
-    codes = [entry[0] for entry in findings.REGISTRY.values()]
+    codes = [entry[0] for entry in REGISTRY.values()]
     assert len(codes) == len(set(codes))
     for code in codes:
         assert re.match(r"^(%s)\d{3}$" % "|".join(findings.FAMILIES), code), code
 
 
-@pytest.mark.parametrize("kind", sorted(findings.REGISTRY))
+@pytest.mark.parametrize("kind", sorted(REGISTRY))
 def test_an_entry_is_complete(kind):
-    code, severity, go, text, hint = findings.REGISTRY[kind]
+    code, severity, go, text, hint = REGISTRY[kind]
     assert severity in findings.SEVERITIES
     assert go in findings.GO
     for sentence in (text, hint):
@@ -57,12 +58,20 @@ def test_every_kind_that_the_code_names_is_registered():
     for name in ("multus-shim", "multus-context", "multus-cni-network"):  # what Multus calls things
         named.pop(name, None)
     assert len(named) > 20
-    assert {kind: path for kind, path in named.items() if kind not in findings.REGISTRY} == {}
+    assert {kind: path for kind, path in named.items() if kind not in REGISTRY} == {}
 
 
-def test_an_unknown_kind_is_a_fault_of_the_program():
+@pytest.mark.parametrize("kind", ["no-such-kind", "conf-no-such-kind", "", "conf"])
+def test_an_unknown_kind_is_a_fault_of_the_program(kind):
     with pytest.raises(KeyError):
-        findings.finding("no-such-kind", "here")
+        findings.finding(kind, "here")
+
+
+@pytest.mark.parametrize("family", findings.FAMILIES)
+def test_a_table_has_its_family_only(family):
+    table = findings.codes(family.lower())
+    assert all(kind.startswith(family.lower() + "-") for kind in table)
+    assert [code for code, *_rest in table.values() if not code.startswith(family)] == []
 
 
 def test_the_gravest_come_first_and_repetitions_go():
