@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - nodenet.cni._attributes.platform
   - nodenet.cni._options.conf_dir
   - nodenet.cni._options.flannel
+  - nodenet.cni._options.liveness
   - nodenet.cni._options.lock
   - nodenet.cni._options.state_dir
 attributes:
@@ -92,39 +93,6 @@ options:
           - How old the list is, in seconds. A container that is younger than that, and O(grace), is kept.
         type: float
         default: 0
-  sources:
-    description:
-      - Where to look for the living on the node. A source that belongs to a runtime which was never used here says
-        nothing. One that fails ends the task.
-      - V(containerd), V(crio) and V(podman) read the state directories of these runtimes, and ask the programs
-        C(crictl), C(ctr), C(nerdctl) and C(podman) where they are installed. Each container that is not removed counts,
-        running or not.
-      - V(processes) sees the containers that have processes, V(namespaces) the addresses in use in network namespaces,
-        V(caches) the entries of O(results_dirs) whose namespace is still mounted. These three only ever keep
-        reservations. When they see processes of a container that no runtime lists, all reservations with such a form of
-        id are kept.
-    type: list
-    elements: str
-    choices:
-      - containerd
-      - crio
-      - podman
-      - processes
-      - namespaces
-      - caches
-    default:
-      - containerd
-      - crio
-      - podman
-      - processes
-      - namespaces
-      - caches
-  grace:
-    description:
-      - Seconds. A reservation that was made later than that before the sources were asked is kept, since a container
-        has its address before its runtime lists it. So is one whose file time lies in the future.
-    type: float
-    default: 600
   force_empty:
     description:
       - Believe sources that know none of the reservations. Without it the task fails then, because such a list is more
@@ -132,60 +100,6 @@ options:
         the node.
     type: bool
     default: false
-  containerd:
-    description:
-      - Where containerd keeps its files, for each one on the node. Pairs that are not there are passed over.
-    type: list
-    elements: dict
-    default:
-      - root: /var/lib/containerd
-        state: /run/containerd
-      - root: /var/lib/rancher/k3s/agent/containerd
-        state: /run/k3s/containerd
-      - root: /var/lib/rancher/rke2/agent/containerd
-        state: /run/k3s/containerd
-      - root: /var/lib/k0s/containerd
-        state: /run/k0s/containerd
-      - root: /var/snap/microk8s/common/var/lib/containerd
-        state: /var/snap/microk8s/common/run/containerd
-    suboptions:
-      root:
-        description:
-          - Directory of persistent data, C(root) in its configuration.
-        type: path
-        required: true
-      state:
-        description:
-          - Directory of its state, C(state) in its configuration.
-        type: path
-        required: true
-      address:
-        description:
-          - Path of its socket, C(containerd.sock) in O(containerd[].state) when left out.
-        type: path
-  storage_root:
-    description:
-      - Directory in which CRI-O and podman keep containers, C(graphroot) in C(storage.conf).
-    type: path
-    default: /var/lib/containers/storage
-  crio_address:
-    description:
-      - Path of the socket of CRI-O.
-    type: path
-    default: /run/crio/crio.sock
-  results_dirs:
-    description:
-      - Directories of result caches, libcni's and that of Multus. The dead entry of a freed reservation is removed.
-    type: list
-    elements: path
-    default:
-      - /var/lib/cni/results
-      - /var/lib/cni/multus/results
-  command_timeout:
-    description:
-      - Seconds to wait for an answer of a runtime's program.
-    type: float
-    default: 20
 notes:
   - Static reservations are never touched. Of a sticky address, the file that names its present holder goes when that
     container is dead, the reservation stays.
@@ -381,19 +295,13 @@ findings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
-from ansible_collections.nodenet.cni.plugins.module_utils.cni.paths import RESULTS_DIRS
-from ansible_collections.nodenet.cni.plugins.module_utils.node import liveness, reclaim_run
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible, _liveness
+from ansible_collections.nodenet.cni.plugins.module_utils.node import reclaim_run
 
 ATTACHMENT = {"container_id": {"type": "str", "required": True}, "ifname": {"type": "str"}}
 LIVE = {
     "attachments": {"type": "list", "elements": "dict", "required": True, "options": ATTACHMENT},
     "age": {"type": "float", "default": 0.0},
-}
-CONTAINERD = {
-    "root": {"type": "path", "required": True},
-    "state": {"type": "path", "required": True},
-    "address": {"type": "path"},
 }
 
 
@@ -406,11 +314,11 @@ def collect(module):
 
 
 def main():
-    sources = list(liveness.SOURCES)
     module = AnsibleModule(
         argument_spec=dict(
             _ansible.CONF_DIR_OPTIONS,
             **_ansible.FLANNEL_OPTIONS,
+            **_liveness.OPTIONS,
             **_ansible.LOCK_OPTIONS,
             **_ansible.STATE_DIR_OPTIONS,
             networks={"type": "list", "elements": "str"},
@@ -418,19 +326,7 @@ def main():
             orphans={"type": "bool", "default": False},
             data_dir={"type": "path"},
             live={"type": "dict", "options": LIVE},
-            sources={"type": "list", "elements": "str", "choices": sources, "default": sources},
-            grace={"type": "float", "default": 600.0},
             force_empty={"type": "bool", "default": False},
-            containerd={
-                "type": "list",
-                "elements": "dict",
-                "options": CONTAINERD,
-                "default": [dict(one) for one in liveness.CONTAINERD],
-            },
-            storage_root={"type": "path", "default": liveness.STORAGE_ROOT},
-            crio_address={"type": "path", "default": liveness.CRIO_ADDRESS},
-            results_dirs={"type": "list", "elements": "path", "default": list(RESULTS_DIRS)},
-            command_timeout={"type": "float", "default": liveness.COMMAND_TIMEOUT},
         ),
         mutually_exclusive=[("networks", "all")],
         required_one_of=[("networks", "all")],

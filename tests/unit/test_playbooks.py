@@ -266,7 +266,9 @@ def test_multus_on_the_way_of_a_node(play, tmp_path):
     assert "host bits" in " ".join(text.split()), text
     assert sorted((path.name, path.read_bytes()) for path in conf.rglob("*") if path.is_file()) == before
     # a removal that the network behind Multus refuses leaves Multus where it is, too
-    (conf / "90-other.conflist").write_text('{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "macvlan"}]}')
+    (conf / "90-other.conflist").write_text(
+        '{"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "macvlan"}]}'
+    )
     before = sorted((path.name, path.read_bytes()) for path in conf.rglob("*") if path.is_file())
     away = dict(more, node_reservations=False, node_plugin_binaries=False, multus_remove_plugin="never")
     text, code = play("remove", "--limit", "n1", **away)
@@ -283,3 +285,44 @@ def test_multus_on_the_way_of_a_node(play, tmp_path):
     text, code = play("bootstrap", "--limit", "n1", **dict(more, multus_state="absent", multus_remove_plugin="never"))
     assert code == 0, text
     assert [path.name for path in conf.iterdir()] == ["10-podnet.conflist"]
+
+
+def test_role_reclaim_installs_what_a_node_runs_by_itself(play, tmp_path):
+    """With the Python of the system, as that of the tests lies where none of a node may."""
+    if not os.path.exists("/usr/bin/python3"):
+        pytest.skip("not run: there is no /usr/bin/python3")
+    playbook = [{"hosts": "n1", "gather_facts": False, "roles": [{"role": "nodenet.cni.reclaim"}]}]
+    (tmp_path / "reclaim.yml").write_text(json.dumps(playbook))
+    lan = tmp_path / "n1" / "data" / "lan"
+    owners = {"192.0.2.2": "a" * 64, "192.0.2.3": "b" * 64}
+    for address, owner in owners.items():
+        (lan / address).write_bytes(owner.encode() + b"\r\neth0")
+        os.utime(str(lan / address), (1e9, 1e9))
+    storage = tmp_path / "storage" / "vfs-containers"
+    storage.mkdir(parents=True)
+    (storage / "containers.json").write_text(json.dumps([{"id": "a" * 64, "metadata": "{}"}]))
+    (tmp_path / "storage" / "libpod").mkdir()
+    more = {
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "reclaim_timer_networks": ["lan"],
+        "reclaim_timer_apply": False,
+        "reclaim_timer_unit_dir": str(tmp_path / "units"),
+        "reclaim_timer_settings_dir": str(tmp_path / "settings"),
+        "reclaim_timer_program_dir": str(tmp_path / "lib"),
+        "reclaim_state_dir": str(tmp_path / "state"),
+        "reclaim_sources": ["podman"],
+        "reclaim_storage_root": str(tmp_path / "storage"),
+    }
+    for arguments, changed in ((["--check"], 1), ([], 1), ([], 0)):
+        text, code = play("reclaim.yml", *arguments, **more)
+        assert code == 0, text
+        assert f"ok=2 changed={changed} " in text, text
+        assert (tmp_path / "units").exists() == (arguments == [])
+    service = (tmp_path / "units" / "nodenet-reclaim-lan.service").read_text()
+    (command,) = [line.partition("=")[2] for line in service.splitlines() if line.startswith("ExecStart=")]
+    done = subprocess.run(command.split(), env={"PATH": "/nonexistent"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "lan: freed 1, kept 1 (1 alive)" in done.stdout
+    assert sorted(path.name for path in lan.iterdir()) == ["192.0.2.2", "lock"]
+    text, code = play("reclaim.yml", **dict(more, reclaim_timer_networks=[]))
+    assert (code, list((tmp_path / "units").glob("**/nodenet*"))) == (0, []), text

@@ -1,0 +1,360 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Freeing leaked addresses without anybody at the keyboard: units of systemd for networks, as host_local_gc_timer
+installs them.
+
+    <program_dir>/reclaim.pyz                            the code, one for all networks
+    <settings_dir>/<network>.json                        what it is to do
+    <unit_dir>/nodenet-reclaim-<network>.service         runs it, at boot as well: after the runtime, before the kubelet
+    <unit_dir>/nodenet-reclaim-<network>.timer           at other times
+    <unit_dir>/{multi-user,timers}.target.wants/         links by which they are enabled
+
+Everything is decided and compared before anything is written; what is in place already is left alone.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import zipfile
+
+from ..cni.errors import NodenetError
+from ..cni.names import valid_name
+from ..host_local.lock import LockTimeout
+from ..host_local.rows import label, short_list
+from ..host_local.store import Store, StoreError
+from . import executables, files
+from . import networks as definitions
+from .embedded import unpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Sequence
+
+HEAD = "# Written by the Ansible collection nodenet.cni (host_local_gc_timer); changes are lost."
+PACKAGE = "nodenet_cni"
+ENTRY = "node/reclaim_program.py"
+#: Options of host_local_gc that the settings hold besides the names of networks.
+OPTIONS = (
+    *("conf_dir", "data_dir", "flannel_subnet_file", "state_dir", "sources", "grace", "containerd", "storage_root"),
+    *("crio_address", "results_dirs", "command_timeout", "lock_timeout"),
+)
+#: Where systemd runs the node, this is a directory.
+RUNNING = "/run/systemd/system"
+_PREFIX = "nodenet-reclaim-"
+_WAIT_S = 30
+_TIMEOUT_S = 30
+_MAIN = f"import sys\n\nfrom {PACKAGE}.{ENTRY[:-3].replace('/', '.')} import main\n\nsys.exit(main(sys.argv[1:]))\n"
+# a unit that is not there is no matter for After and Before
+_RUNTIMES = (
+    *("containerd", "crio", "docker", "podman", "k3s", "k3s-agent", "rke2-server", "rke2-agent", "k0scontroller"),
+    *("k0sworker", "snap.microk8s.daemon-containerd"),
+)
+_SERVICE = """\
+{head}
+[Unit]
+Description=Free leaked addresses of CNI network {network}
+After=local-fs.target {runtimes}
+Before=kubelet.service
+
+[Service]
+Type=oneshot
+ExecStart={python} -IBS {program} {settings}
+# a kubelet that starts at boot waits for it, but not for long
+TimeoutStartSec=120
+# no sandbox: it has to see the processes and namespaces of the node
+"""
+_TIMER = """\
+{head}
+[Unit]
+Description=Free leaked addresses of CNI network {network} from time to time
+
+[Timer]
+OnCalendar={calendar}
+# not all nodes at one moment
+RandomizedDelaySec=300
+
+[Install]
+WantedBy=timers.target
+"""
+_AT_BOOT = "\n[Install]\nWantedBy=multi-user.target\n"
+
+
+class Place:
+    """A file or a link as it is and as it shall be. ``before``, ``after``: bytes, the target of a link as a text, or
+    None where there is none."""
+
+    def __init__(self, path: str, after: bytes | str | None) -> None:
+        self.path = path
+        self.after = after
+        self.before = _present(path)
+
+    @property
+    def action(self) -> str:
+        """What is to be done: ``unchanged``, ``created``, ``replaced`` or ``removed``."""
+        if self.before == self.after:
+            return "unchanged"
+        return "removed" if self.after is None else "created" if self.before is None else "replaced"
+
+    def put(self, what: bytes | str | None) -> None:
+        """Have that there. Errors: OSError."""
+        if what is None or isinstance(what, str):
+            files.remove_file(self.path)
+        if what is not None:
+            files.make_directory(os.path.dirname(self.path))
+        if isinstance(what, bytes):
+            files.replace_file(self.path, what, 0o644)
+        elif isinstance(what, str):
+            os.symlink(what, self.path)
+
+    def difference(self) -> dict[str, str]:
+        """Return before and after for ``diff``."""
+        texts = [_text(one) for one in (self.before, self.after)]
+        return {"before": texts[0], "after": texts[1], "before_header": self.path, "after_header": self.path}
+
+
+def schedule(options: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
+    """Have units for exactly these networks, by the options of the module; return its result.
+
+    :raises NodenetError: a network holds static reservations, or something cannot be used or written; what had been
+        written is taken back then
+    """
+    names = list(dict.fromkeys(options["networks"]))
+    _check(names, options)
+    if not options["with_static"]:
+        _refuse_static(names, options)
+    systemctl = _systemctl(options["apply"])
+    places = _places(names, options)
+    changed = [one for one in places if one.action != "unchanged"]
+    timers = [f"{_PREFIX}{name}.timer" for name in names if options["on_calendar"]]
+    moved = {os.path.basename(one.path) for one in changed}
+    removed = [os.path.basename(one.path) for one in changed if one.action == "removed" and _is_timer(one.path)]
+    stopping = sorted(set(removed)) if systemctl else []
+    starting = [one for one in timers if systemctl and (one in moved or not _is_active(systemctl, one))]
+    result = {
+        "changed": bool(changed or starting),
+        "networks": sorted(names),
+        "files": [{"path": one.path, "action": one.action} for one in places],
+        "started": starting,
+        "stopped": stopping,
+        "diff": [one.difference() for one in changed],
+    }
+    if not check_mode:
+        _carry_out(changed, systemctl, stopping, starting)
+    return result
+
+
+def _check(names: Sequence[str], options: Mapping[str, Any]) -> None:
+    for name in names:
+        if not valid_name(name):
+            raise NodenetError(f"Cannot free addresses of network {name!r} by a timer: that is no name of a network")
+    for key in ("unit_dir", "settings_dir", "program_dir"):
+        value = options[key]
+        if not value.isprintable() or set(value) & set(" %$\"'\\;"):
+            raise NodenetError(f"Cannot use {key} {value!r}: it cannot stand in a unit of systemd as it is")
+    calendar = options["on_calendar"]
+    if not calendar.isprintable():
+        raise NodenetError(f"Cannot use on_calendar {calendar!r}: it is not one line of text")
+    if names and not calendar and not options["boot"]:
+        raise NodenetError("Cannot free addresses at no time at all: set on_calendar or boot, or leave networks empty")
+    analyze = _program("systemd-analyze")
+    if calendar and analyze:
+        done = _call(analyze, "calendar", calendar)
+        if done.returncode:
+            raise NodenetError(f"Cannot use on_calendar {calendar!r}: {_said(done)}")
+
+
+def _refuse_static(names: Sequence[str], options: Mapping[str, Any]) -> None:
+    found, _facts = definitions.all_networks(options["conf_dir"], options["flannel_subnet_file"])
+    data_dirs = {one.name: options["data_dir"] or one.data_dir for one in found}
+    for name in names:
+        if name not in data_dirs:  # it may come later
+            continue
+        try:
+            with Store(data_dirs[name], name, create=False) as store, store.lock(options["lock_timeout"]):
+                held = [one for one in store.snapshot().reservations if one.static]
+        except (StoreError, LockTimeout) as error:
+            raise NodenetError(f"Cannot tell whether network {name} holds static reservations: {error}") from None
+        if held:
+            shown = short_list(f"{one.name} of {label(one.container_id)}" for one in held)
+            raise NodenetError(
+                f"Cannot free addresses of network {name} by a timer: it holds static reservations ({shown}), which "
+                "are never freed; set with_static=true if the others shall be freed there without anybody looking"
+            )
+
+
+def _places(names: Sequence[str], options: Mapping[str, Any]) -> list[Place]:
+    units, settings = options["unit_dir"], options["settings_dir"]
+    program = os.path.join(options["program_dir"], "reclaim.pyz")
+    wanted: dict[str, bytes | str] = {}
+    if names:
+        if not options["program_sources"]:
+            raise NodenetError(
+                "Cannot install the program that frees addresses: its code did not come with the task; its action "
+                "plugin sends it, so run it as nodenet.cni.host_local_gc_timer"
+            )
+        wanted[program] = archive(unpack(options["program_sources"]))
+    for name in names:
+        unit = os.path.join(units, _PREFIX + name)
+        path = os.path.join(settings, f"{name}.json")
+        own = {"networks": [name], **{key: options[key] for key in OPTIONS}}
+        document = {"options": own, "wait_s": _WAIT_S, "with_static": options["with_static"]}
+        wanted[path] = (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
+        words = {"head": HEAD, "network": name, "program": program, "settings": path}
+        words.update(python=executables.node_python(), calendar=options["on_calendar"])
+        words["runtimes"] = " ".join(f"{one}.service" for one in _RUNTIMES)
+        service = _SERVICE.format(**words) + (_AT_BOOT if options["boot"] else "")
+        wanted[f"{unit}.service"] = service.encode()
+        if options["boot"]:
+            wanted[os.path.join(units, "multi-user.target.wants", f"{_PREFIX}{name}.service")] = f"{unit}.service"
+        if options["on_calendar"]:
+            wanted[f"{unit}.timer"] = _TIMER.format(**words).encode()
+            wanted[os.path.join(units, "timers.target.wants", f"{_PREFIX}{name}.timer")] = f"{unit}.timer"
+    # links come last and go first, so that nothing names what is not there
+    order = sorted(wanted, key=lambda path: (isinstance(wanted[path], str), path))
+    places = [Place(path, wanted[path]) for path in order]
+    gone = [path for path in _ours(units, settings, program) if path not in wanted]
+    return [*(Place(path, None) for path in gone), *places]
+
+
+def _ours(units: str, settings: str, program: str) -> list[str]:
+    """Return what earlier runs have put there, links first."""
+    found = []
+    for folder in (os.path.join(units, "multi-user.target.wants"), os.path.join(units, "timers.target.wants"), units):
+        for name in _names(folder):
+            path = os.path.join(folder, name)
+            own = os.path.join(units, name)
+            if name.startswith(_PREFIX) and _text(_present(own)).startswith(HEAD):
+                found.append(path)
+    unit_names = {os.path.basename(path)[len(_PREFIX) :].rpartition(".")[0] for path in found}
+    found += [os.path.join(settings, one) for one in _names(settings) if one[: -len(".json")] in unit_names]
+    return [*found, *([program] if os.path.exists(program) else [])]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def archive(sources: Mapping[str, str]) -> bytes:
+    """Return the program: a file that Python runs, the same bytes for the same sources."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as zipped:
+        texts = {"__main__.py": _MAIN, f"{PACKAGE}/__init__.py": ""}
+        texts.update({f"{PACKAGE}/{path}": text for path, text in sources.items()})
+        for path in sorted(texts):
+            zipped.writestr(zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0)), texts[path])
+    return stream.getvalue()
+
+
+# --- systemd
+
+
+def _systemctl(apply: bool) -> str:
+    """Return the program, "" if units are only to be written."""
+    if not apply:
+        return ""
+    program = _program("systemctl")
+    if program and os.path.isdir(RUNNING):
+        return program
+    raise NodenetError(
+        "Cannot free addresses by a timer on this node: systemd does not run it; set apply=false to write the units "
+        "only, such as for the image of a node"
+    )
+
+
+def _program(name: str) -> str:
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, name)
+        if os.path.isabs(path) and os.access(path, os.X_OK):
+            return path
+    return ""
+
+
+def _call(*command: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NodenetError(f"Cannot use {' '.join(command)}: no answer within {_TIMEOUT_S} s") from None
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    return " ".join(done.stdout.decode("utf-8", "replace").split())[:200] or f"exit code {done.returncode}"
+
+
+def _is_active(systemctl: str, unit: str) -> bool:
+    return _call(systemctl, "is-active", "--quiet", unit).returncode == 0
+
+
+def _is_timer(path: str) -> bool:
+    return path.endswith(".timer")
+
+
+def _carry_out(changed: Sequence[Place], systemctl: str, stopping: Sequence[str], starting: Sequence[str]) -> None:
+    done: list[Place] = []
+    try:
+        for unit in stopping:
+            _demand(systemctl, "stop", unit)
+        for one in changed:
+            done.append(one)
+            one.put(one.after)
+        if systemctl and changed:
+            _demand(systemctl, "daemon-reload")
+        for unit in starting:
+            _demand(systemctl, "restart", unit)
+        for folder in {os.path.dirname(one.path) for one in changed if one.after is None}:
+            _remove_if_empty(folder)
+    except BaseException:
+        for one in reversed(done):
+            one.put(one.before)
+        if systemctl and done:
+            _call(systemctl, "daemon-reload")
+        raise
+
+
+def _remove_if_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:  # something is in it
+        pass
+
+
+def _demand(systemctl: str, *arguments: str) -> None:
+    done = _call(systemctl, *arguments)
+    if done.returncode:
+        raise NodenetError(
+            f"Cannot {' '.join(arguments)} with systemctl: {_said(done)}; the units are as they were before"
+        )
+
+
+def _present(path: str) -> bytes | str | None:
+    if os.path.islink(path):
+        return os.readlink(path)
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+
+
+def _text(content: bytes | str | None) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return f"link to {content}\n"
+    if content[:2] == b"PK":
+        return f"program of {len(content)} bytes\n"
+    return content.decode("utf-8", "replace")

@@ -1,0 +1,343 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Freeing leaked addresses by timers: the units that are installed, and the program as systemd would run it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from reclaim_node import Node, Runtime, sandbox
+
+A, B, C = (sandbox(number) for number in range(3))
+ROOT = Path(__file__).resolve().parents[2]
+LINKS = ("multi-user.target.wants/nodenet-reclaim-net.service", "timers.target.wants/nodenet-reclaim-net.timer")
+
+
+@functools.lru_cache(maxsize=None)
+def code():
+    """The code of the program as the action plugin sends it."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import closure, embedded, reclaim_timer
+
+    return embedded.pack(closure.collect(str(ROOT / "plugins" / "module_utils"), [reclaim_timer.ENTRY]))
+
+
+class Timed(Node):
+    """A node with a directory for units; the program runs with the Python of the tests."""
+
+    def __init__(self, base) -> None:
+        super().__init__(base)
+        self.units = self.base / "units"
+        self.settings = self.base / "settings"
+        self.program = self.base / "lib" / "reclaim.pyz"
+
+    def asked(self, *networks: str, **more: object) -> dict:
+        options = {
+            "networks": list(networks),
+            "on_calendar": "hourly",
+            "boot": True,
+            "with_static": False,
+            "apply": False,
+            "unit_dir": str(self.units),
+            "settings_dir": str(self.settings),
+            "program_dir": str(self.program.parent),
+            "program_sources": code(),
+        }
+        return dict(self.options(), **dict(options, **more))
+
+    def schedule(self, *networks: str, check_mode: bool = False, **more: object) -> dict:
+        from ansible_collections.nodenet.cni.plugins.module_utils.node.reclaim_timer import schedule
+
+        return schedule(self.asked(*networks, **more), check_mode)
+
+    def command(self, network: str = "net") -> list[str]:
+        """What the service of a network runs."""
+        text = (self.units / f"nodenet-reclaim-{network}.service").read_text()
+        (line,) = [line for line in text.splitlines() if line.startswith("ExecStart=")]
+        return shlex.split(line[len("ExecStart=") :])
+
+    def run(self, network: str = "net", wait_s: float = 0.0) -> subprocess.CompletedProcess:
+        path = self.settings / f"{network}.json"
+        path.write_text(json.dumps(dict(json.loads(path.read_text()), wait_s=wait_s)))
+        # as in a service of systemd: no locale, hardly any variables
+        environment = {"PATH": os.environ["PATH"]}
+        return subprocess.run(
+            self.command(network), capture_output=True, text=True, env=environment, cwd="/", check=False, timeout=60
+        )
+
+
+@pytest.fixture
+def node(tmp_path, monkeypatch):
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
+
+    # the interpreter of the tests lies in an environment of its own, and of a node's none may
+    monkeypatch.setattr(executables, "node_python", lambda: sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    made = Timed(tmp_path)
+    made.network()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def listing(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
+
+
+def actions(result):
+    return {os.path.basename(one["path"]): one["action"] for one in result["files"]}
+
+
+# --- the units
+
+
+def test_check_apply_again_and_away(node):
+    predicted = node.schedule("net", check_mode=True)
+    assert listing(node.base) == ["net.d/net.conflist"]
+    result = node.schedule("net")
+    assert result == predicted
+    assert result["changed"]
+    assert set(actions(result).values()) == {"created"}
+    assert listing(node.units) == sorted([*LINKS, "nodenet-reclaim-net.service", "nodenet-reclaim-net.timer"])
+    for link in LINKS:
+        assert (node.units / link).resolve() == node.units / os.path.basename(link)
+    for path in (node.program, node.settings / "net.json", node.units / "nodenet-reclaim-net.timer"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    again = node.schedule("net")
+    assert not again["changed"]
+    assert set(actions(again).values()) == {"unchanged"}
+
+    other = node.schedule("other", on_calendar="Sun 03:00", boot=False)
+    assert actions(other)["nodenet-reclaim-net.service"] == "removed"
+    assert listing(node.units) == [
+        "nodenet-reclaim-other.service",
+        "nodenet-reclaim-other.timer",
+        "timers.target.wants/nodenet-reclaim-other.timer",
+    ]
+    assert "OnCalendar=Sun 03:00\n" in (node.units / "nodenet-reclaim-other.timer").read_text()
+    assert "[Install]" not in (node.units / "nodenet-reclaim-other.service").read_text()
+    assert listing(node.settings) == ["other.json"]
+
+    (node.units / "nodenet-reclaim-mine.timer").write_text("[Timer]\nOnCalendar=daily\n")
+    assert node.schedule()["changed"]
+    assert listing(node.units) == ["nodenet-reclaim-mine.timer"]
+    assert not node.settings.exists()
+    assert not node.program.exists()
+    assert not node.schedule()["changed"]
+
+
+def test_at_boot_alone_there_is_no_timer(node):
+    node.schedule("net", on_calendar="")
+    assert listing(node.units) == [LINKS[0], "nodenet-reclaim-net.service"]
+    node.schedule("net")
+    node.schedule("net", boot=False)
+    assert listing(node.units) == [
+        "nodenet-reclaim-net.service",
+        "nodenet-reclaim-net.timer",
+        LINKS[1],
+    ]
+
+
+def test_systemd_takes_the_units(node, monkeypatch):
+    analyze = shutil.which("systemd-analyze", path="/usr/bin:/bin")
+    if analyze is None:
+        pytest.skip("not run: there is no systemd-analyze")
+    node.schedule("net")
+    units = [str(path) for path in node.units.glob("nodenet-reclaim-net.*")]
+    done = subprocess.run(
+        [analyze, "--recursive-errors=no", "verify", *units], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with pytest.raises(Exception, match="Cannot use on_calendar 'noon-ish'"):
+        node.schedule("net", on_calendar="noon-ish")
+
+
+@pytest.mark.parametrize(
+    ("networks", "more", "reason"),
+    [
+        (["../x"], {}, "that is no name of a network"),
+        (["net"], {"on_calendar": "", "boot": False}, "at no time at all"),
+        (["net"], {"on_calendar": "daily\n[Service]\nExecStart=/bin/sh"}, "it is not one line of text"),
+        (["net"], {"settings_dir": "/etc/a b"}, "cannot stand in a unit"),
+        (["net"], {"unit_dir": "/etc/%n"}, "cannot stand in a unit"),
+        (["net"], {"program_sources": None}, "its code did not come with the task"),
+        (["net"], {"apply": True}, "systemd does not run it; set apply=false"),
+    ],
+)
+def test_bad_input_changes_nothing(node, networks, more, reason):
+    with pytest.raises(Exception, match=reason):
+        node.schedule(*networks, **more)
+    assert listing(node.base) == ["net.d/net.conflist"]
+
+
+def test_a_network_with_static_reservations_is_refused_unless_asked_for(node):
+    node.hold("192.0.2.9", "static.web")
+    with pytest.raises(Exception, match=r"static reservations \(192.0.2.9 of web\)"):
+        node.schedule("net")
+    assert not node.units.exists()
+    node.schedule("net", with_static=True)
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    assert node.run().returncode == 0
+    assert node.held() == ["192.0.2.2", "192.0.2.9"]
+
+
+@pytest.fixture
+def systemctl(node, monkeypatch):
+    """A node whose systemctl notes what it is asked, and says that timers run once they were started."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import reclaim_timer
+
+    log = node.base / "asked"
+    path = node.base / "programs" / "systemctl"
+    path.parent.mkdir()
+    path.write_text(f"""#!/bin/sh
+        [ "$1" = is-active ] && exec /bin/grep -qx "restart $3" {log}
+        echo "$@" >> {log}
+        [ "$1" != "$FAILS" ] || {{ echo "no such luck"; exit 1; }}
+    """)
+    path.chmod(0o755)
+    log.write_text("")
+    monkeypatch.setattr(reclaim_timer, "RUNNING", str(node.base))
+    return log
+
+
+def test_what_systemd_is_told(node, systemctl):
+    assert node.schedule("net", apply=True, check_mode=True)["started"] == ["nodenet-reclaim-net.timer"]
+    assert systemctl.read_text() == ""
+    node.schedule("net", apply=True)
+    assert systemctl.read_text().splitlines() == ["daemon-reload", "restart nodenet-reclaim-net.timer"]
+    assert not node.schedule("net", apply=True)["changed"]
+    # somebody stopped it
+    systemctl.write_text("")
+    result = node.schedule("net", apply=True)
+    assert (result["changed"], result["started"]) == (True, ["nodenet-reclaim-net.timer"])
+    assert systemctl.read_text() == "restart nodenet-reclaim-net.timer\n"
+    assert node.schedule(apply=True)["stopped"] == ["nodenet-reclaim-net.timer"]
+    assert systemctl.read_text().splitlines()[1:] == ["stop nodenet-reclaim-net.timer", "daemon-reload"]
+
+
+@pytest.mark.parametrize("verb", ["daemon-reload", "restart"])
+def test_what_systemd_refuses_is_taken_back(node, systemctl, monkeypatch, verb):
+    node.schedule("net")
+    before = {path: path.read_bytes() for path in node.base.rglob("*") if path.is_file() and path != systemctl}
+    monkeypatch.setenv("FAILS", verb)
+    with pytest.raises(Exception, match=f"Cannot {verb}.* with systemctl: no such luck; the units are as they were"):
+        node.schedule("net", "other", apply=True, on_calendar="daily")
+    assert {path: path.read_bytes() for path in before} == before
+    assert listing(node.settings) == ["net.json"]
+
+
+# --- the program
+
+
+def test_it_frees_what_leaked_and_says_so(node):
+    node.schedule("net")
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    node.hold("192.0.2.4", C, age_s=5)
+    done = node.run()
+    assert (done.returncode, done.stderr) == (0, "")
+    first, last = done.stdout.splitlines()
+    assert first.startswith(f"net: freed 192.0.2.3, was held by {B} eth0, ")
+    assert last.startswith("net: freed 1, kept 2 (1 alive, 1 young); restore with run id ")
+    assert node.held() == ["192.0.2.2", "192.0.2.4"]
+    assert [one["address"] for one in node.restore(last.rpartition(" ")[2])["added"]] == ["192.0.2.3"]
+
+
+def test_nothing_to_do_is_one_line(node):
+    node.schedule("net")
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    assert node.run().stdout == "net: freed 0, kept 1 (1 alive)\n"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "reason"),
+    [
+        (lambda node: node.containerd(A, up=False), "does not answer"),
+        (lambda node: None, "no container runtime was found"),
+        (lambda node: node.containerd(C), "none of the reservations older than the grace age is known"),
+        (lambda node: (node.containerd(A), node.conf_dir.joinpath("net.conflist").unlink()), "no file defines it"),
+        (
+            lambda node: (node.settings / "net.json").write_text('{"options": {"networks": ["net"]}, "wait_s": 0}'),
+            "Key",
+        ),
+    ],
+)
+def test_a_doubt_fails_the_unit_and_frees_nothing(node, prepare, reason):
+    node.schedule("net", grace=1.0)
+    node.hold("192.0.2.2", A, age_s=30)  # this machine was booted before that
+    node.hold("192.0.2.3", B, age_s=30)
+    prepare(node)
+    done = node.run()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert node.held() == ["192.0.2.2", "192.0.2.3"]
+
+
+def test_a_runtime_that_needs_a_moment_after_the_boot_is_waited_for(node):
+    node.schedule("net")
+    node.containerd(A, up=False)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+
+    def start():
+        node.runtime = Runtime(node.state / "containerd.sock", [A])
+
+    later = threading.Timer(1.0, start)
+    later.start()
+    try:
+        assert node.run(wait_s=20).returncode == 0
+    finally:
+        later.join()
+    assert node.held() == ["192.0.2.2"]
+
+
+def test_after_a_boot_what_was_there_before_goes(node):
+    node.schedule("net")
+    node.containerd(A)
+    for last in (2, 3):
+        node.hold(f"192.0.2.{last}", sandbox(last), age_s=time.time() - 1000)
+    node.reboot()
+    node.containerd()
+    assert node.run().returncode == 0
+    assert node.held() == []
+
+
+def test_a_network_that_got_a_static_reservation_since_is_left_alone(node):
+    node.schedule("net")
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    node.hold("192.0.2.9", "static.web")
+    done = node.run()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "net: left alone, it holds static reservations: 192.0.2.9 of web\n"
+    assert node.held() == ["192.0.2.2", "192.0.2.3", "192.0.2.9"]
+
+
+def test_an_id_writes_no_line_of_its_own_in_the_log(node):
+    node.schedule("net")
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", "static.x\x1b[2J\u202e\x85y")
+    done = node.run()
+    assert done.returncode == 0
+    assert done.stdout == "net: left alone, it holds static reservations: 192.0.2.3 of x\\x1b[2J\\u202e\\x85y\n"
