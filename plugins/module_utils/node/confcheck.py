@@ -22,11 +22,16 @@ _SUPPORTED = ", ".join(versions.SUPPORTED)
 
 
 def check_file(
-    one: confdir.ConfFile, where: str, flannel_subnet_file: str = networks.FLANNEL_SUBNET_FILE
+    one: confdir.ConfFile,
+    where: str,
+    flannel_subnet_file: str = networks.FLANNEL_SUBNET_FILE,
+    installed: Callable[[str], bool] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the facts about one file: its syntax, structure, version and host-local configurations.
 
     Nothing is looked up on the node but the subnet file of flannel. *where* is what to call the file.
+
+    :param installed: tells whether the node has a plugin; one that it has is not taken for another that is misspelt
     """
     if one.data is None:
         return [{"kind": "conf-unreadable", "where": where, "reason": one.error}]
@@ -39,7 +44,9 @@ def check_file(
     facts = [dict(fact, kind="conf-placeholder") for fact in jsonfaults.leftovers(text, where)]
     facts += [{"kind": "conf-repeated-key", "where": where, "key": key} for key in gojson.repeated_keys(one.tree)]
     facts += _structure(one, where) or _content(one, where, flannel_subnet_file)
-    return facts
+    return [
+        fact for fact in facts if fact["kind"] != "conf-type-misspelt" or not (installed and installed(fact["type"]))
+    ]
 
 
 def check_binaries(

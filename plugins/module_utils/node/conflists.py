@@ -237,7 +237,7 @@ def _checked(conf_dir: str, one: Wanted, options: Options) -> list[dict[str, Any
     path = os.path.join(conf_dir, one.filename)
     if file.network not in ("", one.name):
         raise NodenetError(f"Cannot write conflist {one.name} in {path}: its content names network {file.network!r}")
-    facts = confcheck.check_file(file, path, options.flannel_subnet_file)
+    facts = confcheck.check_file(file, path, options.flannel_subnet_file, options.runtimes.installed)
     grave = [
         item
         for item in _findings(facts)

@@ -11,6 +11,7 @@ import re
 from ..cni import gojson
 from ..cni.errors import ConfigError
 from ..host_local.config import load_ipam_config
+from .confdir import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ def check(network: Network, where: str) -> list[dict[str, Any]]:
             kind = "ipam-range-start-late"
         return [{"kind": kind, "where": where, "path": path, "reason": fault.msg, "network": fault.wanted}]
     facts: list[dict[str, Any]] = []
+    data_dir = text_of(gojson.field(gojson.field(network.config, "ipam"), "dataDir"))
+    if data_dir and data_dir[0] != "/":
+        path = ".".join(part for part in (network.place, "ipam.dataDir") if part)
+        facts.append({"kind": "ipam-data-dir-relative", "where": where, "path": path, "value": data_dir})
     ranges = [one for range_set in config.sets for one in range_set.ranges]
     for one in ranges:
         subnet = str(one.subnet)

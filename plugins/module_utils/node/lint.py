@@ -63,6 +63,7 @@ def check_plugins(
     for plugin, place in zip(plugins, places):
         kind = text_of(gojson.field(plugin, "type"))
         facts += check_keys(plugin, kind, where, place)
+        facts += check_types(plugin, kind, where, place)
         facts += plugin_rules.check(plugin, kind, where, place, version, before)
         for at, inner in enumerate(_delegates(plugin, kind)):
             label = "delegate" if kind == "flannel" else f"delegates[{at}]"
@@ -72,6 +73,22 @@ def check_plugins(
             inner_version = text_of(gojson.field(inner, "cniVersion")) or version
             facts += check_config(inner, inner_version, where, path + ".")
         before.append(kind)
+    return facts
+
+
+def check_types(plugin: Any, kind: str, where: str, place: str) -> list[dict[str, Any]]:
+    """Return a fact for the plugin and for its ipam if the type is no known one, but nearly so."""
+    facts = []
+    for name, path in ((kind, "type"), (text_of(gojson.field(gojson.field(plugin, "ipam"), "type")), "ipam.type")):
+        prefix = "" if path == "type" else "ipam/"
+        if not name or "/" in name or plugin_keys.keys_of(prefix + name) is not None or _is_leftover(name):
+            continue
+        from difflib import get_close_matches  # as for keys
+
+        near = get_close_matches(name.lower().replace("_", "-"), plugin_keys.known_types(), 1, 0.8)
+        if near and near[0] != name:
+            path = f"{place}.{path}" if place else path
+            facts.append({"kind": "conf-type-misspelt", "where": where, "path": path, "type": name, "near": near[0]})
     return facts
 
 

@@ -166,7 +166,7 @@ def _conf(
     rows: list[dict[str, Any]] = []
     for one in found.files:
         where = os.path.join(options.conf_dir, one.shown)
-        facts += confcheck.check_file(one, where, options.flannel_subnet_file)
+        facts += confcheck.check_file(one, where, options.flannel_subnet_file, installed)
         if installed is not None and not one.error:
             facts += confcheck.check_binaries(one, where, options.bin_dir, installed)
             facts += confcheck.check_versions(one, where, told_by)

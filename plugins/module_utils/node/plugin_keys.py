@@ -113,6 +113,12 @@ class Key:
         self.kind, _colon, self.rule = kind.partition(":")
 
 
+def known_types() -> list[str]:
+    """Return the types of the plugins that somebody described here, those of ipam too."""
+    names = [line.split(None, 1)[0] for line in TABLES.splitlines() if line and line[0] != "."]
+    return [name.rpartition("/")[2] for name in names]
+
+
 def keys_of(table: str) -> dict[str, Key] | None:
     """Return the keys of a table by their folded name, None if there is no such table."""
     start = TABLES.find("\n%s" % table)

@@ -104,10 +104,22 @@ def test_the_place_is_named_within_a_list_and_below_multus():
 
 def test_case_gateway_outside_the_subnet(case):
     data = case("netconf-gateway-outside-subnet")
-    facts = check(data["input"]["stdin"], "10-net.conf")
+    facts = check(json.dumps(data["input"]["stdin"]).replace("$DIR", "/data"), "10-net.conf")
     assert kinds(facts) == ["ipam-gateway-outside"]
     assert [fact["gateway"] for fact in facts] == data["check"]["warn"]
     assert findings.from_facts(facts)[0]["severity"] == "warning"
+
+
+def test_a_data_dir_that_depends_on_where_a_process_runs():
+    def facts_for(data_dir):
+        ipam = {"type": "host-local", "dataDir": data_dir, "ranges": [[{"subnet": "10.1.0.0/24"}]]}
+        return check(good(plugins=[{"type": "bridge", "ipam": ipam}]))
+
+    assert facts_for("/run/cni") == facts_for("") == []
+    (fact,) = facts_for("run/cni")
+    (item,) = findings.from_facts([fact])
+    assert (item["code"], item["severity"]) == ("IPAM041", "warning")
+    assert "plugins[0].ipam.dataDir: 'run/cni' is no absolute path" in item["text"]
 
 
 def test_a_link_local_address_is_the_only_foreign_gateway_that_is_fine():
@@ -122,7 +134,7 @@ def test_a_link_local_address_is_the_only_foreign_gateway_that_is_fine():
 
 def test_case_duplicate_keys(case):
     data = case("netconf-duplicate-json-keys")
-    facts = check(data["input"]["raw_stdin"], "10-net.conf")
+    facts = check(data["input"]["raw_stdin"].replace("$DIR", "/data"), "10-net.conf")
     assert kinds(facts) == ["conf-repeated-key"]
     assert facts[0]["key"] == "ipam.ranges"
     item = findings.from_facts(facts)[0]

@@ -358,7 +358,7 @@ def test_validate_none_writes_what_it_is_given(tmp_path):
 
 
 def test_a_doubtful_gateway_is_a_finding(tmp_path, case):
-    config = case("netconf-gateway-outside-subnet")["input"]["stdin"]
+    config = json.loads(json.dumps(case("netconf-gateway-outside-subnet")["input"]["stdin"]).replace("$DIR", "/data"))
     result = do(tmp_path, entry(plugins=[{"type": "bridge", "ipam": config["ipam"]}]))
     assert [(item["code"], item["where"]) for item in result["findings"]] == [
         ("IPAM001", str(tmp_path / "10-net.conflist"))

@@ -499,6 +499,39 @@ def test_what_host_local_takes_but_should_not(plugin, kinds):
     assert [kind for kind, _path in lint(plugin)] == kinds
 
 
+@pytest.mark.parametrize(
+    ("plugin", "path", "near"),
+    [
+        ({"type": "brigde"}, "plugins[0].type", "bridge"),
+        ({"type": "Bridge"}, "plugins[0].type", "bridge"),
+        ({"type": "host_device", "device": "eth1"}, "plugins[0].type", "host-device"),
+        ({"type": "macvaln"}, "plugins[0].type", "macvlan"),
+        ({"type": "flanel"}, "plugins[0].type", "flannel"),
+        ({"type": "ptp", "ipam": {"type": "hostlocal"}}, "plugins[0].ipam.type", "host-local"),
+        ({"type": "ptp", "ipam": {"type": "whereabout"}}, "plugins[0].ipam.type", "whereabouts"),
+        ({"type": "flannel", "delegate": {"type": "brige"}}, "plugins[0].delegate.type", "bridge"),
+    ],
+)
+def test_a_type_that_is_nearly_one_we_know(plugin, path, near):
+    text = json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}).encode()
+    one = confdir.ConfFile("10-net.conflist", text)
+    found = [fact for fact in confcheck.check_file(one, one.name) if fact["kind"] == "conf-type-misspelt"]
+    assert [(fact["path"], fact["near"]) for fact in found] == [(path, near)]
+    (item,) = findings.from_facts(found)
+    assert item["severity"] == "warning"
+    assert f"write {near}, if that is meant" in item["hint"]
+    # a plugin that the node has is no slip
+    there = confcheck.check_file(one, one.name, installed=[found[0]["type"]].__contains__)
+    assert "conf-type-misspelt" not in [fact["kind"] for fact in there]
+
+
+@pytest.mark.parametrize(
+    "kind", ["multus-shim", "ovs", "cnv-bridge", "ib-sriov", "win-bridge", "mine", "../x", "{{ x }}"]
+)
+def test_types_of_others_are_no_slips(kind):
+    assert "conf-type-misspelt" not in [fact for fact, _path in lint({"type": kind})]
+
+
 # --- the public cases
 
 
