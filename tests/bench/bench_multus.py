@@ -147,7 +147,7 @@ def start(python):
 
 CALLS = [("ADD", "http"), ("CHECK", "http"), ("DEL", "http"), ("ADD", "https"), ("DEL", "https")]
 CALLS += [("ADD", "http, kubeconfig in YAML"), ("DEL", "http, kubeconfig in YAML")]
-REQUESTS = 4  # GET pod, PATCH status (refused), GET pod, PUT status
+REQUESTS = 5  # GET pod, PATCH status (refused), GET pod, PUT status, POST event
 LIMITS = {"http": 2.5, "https": 6}
 
 

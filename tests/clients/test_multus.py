@@ -205,6 +205,11 @@ def test_a_pod_on_three_networks(node):
     assert node.api.pods["shop", "web"]["metadata"]["annotations"]["kept"] == "as it is"
     assert node.api.pods["shop", "web"]["status"] == {"phase": "Pending"}
     asked = node.requests()
+    assert [one["message"] for one in node.api.events] == [
+        "Add eth0 [10.91.0.2/24] from main",
+        "Add net1 [10.92.0.2/24] from shop/side",
+        "Add flat0 [10.93.0.2/24] from shop/flat",
+    ]
     assert asked[:3] == [("GET", "web")] * 3
     assert [one for one in asked if one[1] in ("side", "flat")] == [("GET", "side"), ("GET", "flat"), ("GET", "flat")]
     assert [one for one in asked if one[1] == "status"] == [("PATCH", "status"), ("PUT", "status"), ("PUT", "status")]

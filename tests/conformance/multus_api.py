@@ -39,7 +39,10 @@ def failure(code: int, reason: str, message: str, details=None) -> dict:
 
 
 class ApiServer:
-    """``calls`` are the requests of the present step, ``rules`` the faults that are still to come."""
+    """``calls`` are the requests of the present step, ``rules`` the faults that are still to come.
+
+    Events are no part of either: they are in ``events``, by their names.
+    """
 
     def __init__(self, certificate: tuple[str, str] | None = None) -> None:
         self.pods: dict = {}
@@ -47,6 +50,7 @@ class ApiServer:
         self.objects: dict = {}
         self.rules: list = []
         self.calls: list = []
+        self.events: dict = {}
         self.looked_for: list = []
         self.version = 100
         self.lock = threading.Lock()
@@ -105,6 +109,13 @@ class ApiServer:
             return rule
         return None
 
+    def add_event(self, event: dict) -> tuple[int, dict]:
+        name = event["metadata"]["name"]
+        if name in self.events:
+            return 409, failure(409, "AlreadyExists", 'events "%s" already exists' % name)
+        self.events[name] = event
+        return 201, event
+
     def answer(self, method: str, path: str, body) -> tuple[int, dict]:
         pod = POD.fullmatch(path)
         if pod:
@@ -156,6 +167,9 @@ def _handler(api: ApiServer):
             raw = self.rfile.read(length) if length else b""
             path = self.path.partition("?")[0]
             body = json.loads(raw) if raw else None
+            if self.command == "POST" and path.endswith("/events"):
+                with api.lock:
+                    return self.reply(*api.add_event(body), {})
             call = {"method": self.command, "path": path}
             if body is not None:
                 metadata = body.get("metadata", {})

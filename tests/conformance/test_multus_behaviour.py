@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import pytest
-from multus_node import Node
+from multus_node import UID, Node
 from multus_scenario import require_namespaces
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
@@ -178,6 +178,42 @@ def test_a_result_that_the_version_cannot_hold_stays_as_it_is(node):
     assert (rc, document["cniVersion"]) == (0, "1.1.0")
     assert node.call("DEL", cniVersion="0.2.0")[0] == 0
     assert node.left() == ([], [], [])
+
+
+# --- what `kubectl describe pod` shows
+
+
+def test_events_of_a_pod(node):
+    assert node.call("ADD")[0] == 0
+    told = [(one["type"], one["reason"], one["message"]) for one in node.api.events.values()]
+    assert told == [
+        ("Normal", "AddedInterface", "Add eth0 [10.0.0.5/24] from main-net"),
+        ("Normal", "AddedInterface", "Add net1 [10.0.0.5/24] from ns1/one"),
+        ("Normal", "AddedInterface", "Add net2 [10.0.0.5/24] from ns1/two"),
+    ]
+    assert all(one["involvedObject"]["uid"] == UID for one in node.api.events.values())
+    assert node.call("DEL")[0] == 0
+    assert len(node.api.events) == 3
+
+
+def test_the_event_of_a_network_that_is_missing(node):
+    node.put_pod("one,gone")
+    for _try in range(2):
+        rc, document, _stderr = node.call("ADD")
+        assert rc == 1
+    (event,) = node.api.events.values()
+    assert (event["type"], event["reason"]) == ("Warning", "NoNetworkFound")
+    assert event["message"].startswith("cannot find a network-attachment-definition (gone) in namespace (ns1): ")
+    assert document["msg"].endswith(event["message"])
+    node.put_pod("one@eth0")
+    assert node.call("ADD")[0] == 1
+    assert len(node.api.events) == 1, "another failure is none of a network"
+
+
+def test_a_pod_that_failed_was_attached_to_nothing(node):
+    (node.root / "fail-two").touch()
+    assert node.call("ADD")[0] == 1
+    assert node.api.events == {}
 
 
 # --- reported cases

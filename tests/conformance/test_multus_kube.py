@@ -147,6 +147,25 @@ def test_a_pod_comes_and_goes(api, node, may_patch):
     assert node.delegate_calls() == ["ADD", "CHECK", "DEL"]
 
 
+def test_the_pod_has_an_event_of_each_network(api, node):
+    assert node.call("ADD")[0] == 0
+    assert [(one["reason"], one["message"]) for one in api.events] == [("AddedInterface", "Add eth0 [] from inner")]
+    assert node.call("DEL")[0] == 0
+    assert len(api.events) == 1
+
+
+@pytest.mark.parametrize("how", ["", "hang", "reset"])
+def test_a_pod_is_attached_also_without_its_event(api, api_server, node, how):
+    api.faults = [api_server.Fault("/events$", code=0 if how else 403, message="no", how=how, times=None)]
+    rc, result = node.call("ADD")
+    assert rc == 0, result
+    assert node.seconds < 8
+    assert annotation(api) is not None
+    # a connection that was in use before may just have come to its end
+    assert len(api.event_requests) == (2 if how == "reset" else 1)
+    assert api.events == []
+
+
 def test_a_token_that_is_none_any_more_is_told_and_attaches_nothing(api, node):
     api.token = "another"
     rc, error = node.call("ADD")

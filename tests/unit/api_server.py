@@ -115,12 +115,16 @@ class Fault:
 class ApiServer:
     """Serves on a port of its own. Use it as a context; ``requests`` are those so far, ``faults`` may be changed.
 
+    Requests that make events are in ``event_requests``, what came of them in ``events``.
+
     ``how`` of a fault: reset, close (without an answer), hang, truncate, chunked, until-close, close-after, continue,
     more (than one answer), deep-<levels>, garbage, html, redirect.
     """
 
     def __init__(self, certificates=None, server=None, client_ca=None, host="127.0.0.1", must_have=False):
         self.requests = []
+        self.event_requests = []
+        self.events = []
         self.faults = []
         self.pods = {}
         self.nads = {}
@@ -218,7 +222,8 @@ class ApiServer:
         headers = {name: ", ".join(values) for name, values in headers.items()}
         request = Request(line[0], line[1], headers, body, number, subject.get("commonName"))
         with self._lock:
-            self.requests.append(request)
+            is_event = request.method == "POST" and request.path.endswith("/events")
+            (self.event_requests if is_event else self.requests).append(request)
             fault = next((one for one in self.faults if one.takes(request)), None) or Fault()
         time.sleep(fault.delay)
         if fault.how == "reset":
@@ -275,6 +280,8 @@ class ApiServer:
             return 401, status(401, "Unauthorized", "Unauthorized")
         if (request.method, request.path) in self.forbidden:
             return 403, status(403, "Forbidden", "%s is forbidden" % request.path)
+        if request.method == "POST" and request.path.endswith("/events"):
+            return self._add_event(request.json())
         with self._lock:
             for (namespace, name), nad in self.nads.items():
                 if request.path == NADS % (namespace, name):
@@ -290,6 +297,14 @@ class ApiServer:
         name = request.path.rpartition("/")[2]
         kind = "network-attachment-definitions.k8s.cni.cncf.io" if "k8s.cni.cncf.io" in request.path else "pods"
         return 404, status(404, "NotFound", '%s "%s" not found' % (kind, name))
+
+    def _add_event(self, event):
+        name = event["metadata"]["name"]
+        with self._lock:
+            if name in [one["metadata"]["name"] for one in self.events]:
+                return 409, status(409, "AlreadyExists", 'events "%s" already exists' % name)
+            self.events.append(event)
+        return 201, event
 
     def _change(self, request, key, pod):
         new = request.json()

@@ -86,7 +86,18 @@ def _decide(session: Session, client: Client | None, pod: dict[str, Any], prefix
         return list(config.delegates)
     from . import deciding
 
-    return deciding.delegates(session, client, pod, prefix)
+    try:
+        return deciding.delegates(session, client, pod, prefix)
+    except CniError as error:
+        if client is not None:
+            from . import resolve
+
+            missing = resolve.cause_of(error, resolve.NoNetwork)
+            if missing is not None:
+                from . import events
+
+                events.tell_not_found(client, pod, str(missing).partition(": ")[2])
+        raise
 
 
 def _not_added(session: Session, delegate: Delegate, error: CniError) -> CniError:
@@ -104,6 +115,7 @@ class _Adding:
         self.prefix = prefix
         self.started: list[int] = []
         self.entries: list[Document] = []
+        self.news: list[str] = []
 
     def run(self, client: Client | None, pod: dict[str, Any]) -> Document:
         session = self.session
@@ -112,6 +124,8 @@ class _Adding:
             if client is not None and self.entries and session.pod.namespace not in session.config.system_namespaces:
                 self._tell(client, pod)
             printed = _in_version(result, session.config.cni_version)
+            if client is not None:
+                self._tell_people(client, pod)
         except BaseException:
             self.take_back()
             raise
@@ -190,6 +204,9 @@ class _Adding:
 
             info = deviceinfo.read(delegate, self.session.call.container_id, interface)
         self.entries += netstatus.entries(delegate.name, delegate.is_master, result, info, gateways)
+        from . import events
+
+        self.news.append(events.addition(delegate.name, interface, result))
 
     def _tell(self, client: Client, pod: dict[str, Any]) -> None:
         from . import netstatus
@@ -204,6 +221,11 @@ class _Adding:
                 f"pod {name} in out of cluster comm: SetNetworkStatus: failed to update the pod {name} in out of "
                 f"cluster comm: status update failed for pod {namespace}/{name}: {error}",
             ) from None
+
+    def _tell_people(self, client: Client, pod: dict[str, Any]) -> None:
+        from . import events
+
+        events.tell_added(client, pod, self.news)
 
     def take_back(self) -> None:
         """Call DEL for every delegate whose ADD was started, the last one first (M4, M5); what fails is told."""

@@ -29,6 +29,7 @@ NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status"
 
 _PODS = "/api/v1/namespaces/%s/pods/%s"
 _NADS = "/apis/k8s.cni.cncf.io/v1/namespaces/%s/network-attachment-definitions/%s"
+_EVENTS = "/api/v1/namespaces/%s/events"
 _CLAIMS = "/apis/resource.k8s.io/v1/namespaces/%s/resourceclaims/%s"
 _SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 _QUERY = "timeout=1m0s"  # what the server is told, as client-go does; the limit that counts is ours
@@ -37,6 +38,7 @@ _MERGE_PATCH = "application/merge-patch+json"
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
 _LONGEST_MESSAGE = 4096
+_EVENT_LIMIT = 1.0
 _CONFLICTS = 5
 _CONFLICT_PAUSE = 0.01
 _UNRESERVED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:@!$&'()*+,;=")
@@ -124,6 +126,10 @@ class Client:
         items = found.get("items") or []
         return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
+    def add_event(self, namespace: str, event: Mapping[str, Any]) -> None:
+        """Make an event: one attempt, of a second at most, since it is worth no more."""
+        self._call("POST", _EVENTS % _encode(namespace), _QUERY, event, _JSON, _EVENT_LIMIT)
+
     def set_network_status(self, namespace: str, name: str, pod: Mapping[str, Any], status_json: str) -> None:
         """Write the network-status annotation of a pod; nothing else of the pod changes (M14).
 
@@ -178,17 +184,23 @@ class Client:
             raise self._error(method, path, query, "the answer is no object")
         return found
 
-    def _call(self, method: str, path: str, query: str, body: Any = None, content_type: str = "") -> Response:
+    def _call(
+        self, method: str, path: str, query: str, body: Any = None, content_type: str = "", once_s: float = 0.0
+    ) -> Response:
+        """Make a call, again and again while there is time; with *once_s* one attempt within so many seconds."""
         if self._left <= 0:
             reason = "context deadline exceeded (nothing is left of the %g s of apiTimeoutSeconds)" % self._limit
             raise self._error(method, path, query, reason)
         started = time.monotonic()
         try:
-            return self._repeat(method, path, query, body, content_type, started + self._left)
+            most = min(self._left, once_s) if once_s else self._left
+            return self._repeat(method, path, query, body, content_type, started + most, bool(once_s))
         finally:
             self._left = max(0.0, self._left - (time.monotonic() - started))
 
-    def _repeat(self, method: str, path: str, query: str, body: Any, content_type: str, deadline: float) -> Response:
+    def _repeat(
+        self, method: str, path: str, query: str, body: Any, content_type: str, deadline: float, once: bool
+    ) -> Response:
         data = b"" if body is None else goprint.dumps(body, indent=0).encode("utf-8", "replace")
         pause = _FIRST_PAUSE
         attempts = 0
@@ -217,7 +229,7 @@ class Client:
                 if not _may_change(response.status):
                     raise fault
                 wait = _retry_after(response, pause)
-            if time.monotonic() + wait >= deadline:
+            if once or time.monotonic() + wait >= deadline:
                 raise self._given_up(fault, attempts)
             time.sleep(wait)
             pause = min(pause * 2, _LONGEST_PAUSE)

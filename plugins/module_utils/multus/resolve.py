@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 RESOURCE_NAME = "k8s.v1.cni.cncf.io/resourceName"
 
 
+class NoNetwork(CniError):
+    """A NetworkAttachmentDefinition is not there, or the API does not give it."""
+
+
 class Sources:
     """Where the decision gets what it does not have.
 
@@ -183,7 +187,7 @@ class Resolver:
                 f"getKubernetesDelegate: cannot find a network-attachment-definition ({request.name}) "
                 f"in namespace ({request.namespace}): {error}"
             )
-            raise CniError(INTERNAL, text) from None
+            raise NoNetwork(INTERNAL, text) from None
         resource = ((nad.get("metadata") or {}).get("annotations") or {}).get(RESOURCE_NAME) or ""
         device_id = self.sources.device(resource) if resource and self.sources.device is not None else ""
         delegate = self._configured(request.name, (nad.get("spec") or {}).get("config") or "")
