@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -230,6 +231,23 @@ def test_every_difference_has_its_entries(m):
     for name, steps in DIFFERENCES[m].items():
         for number in steps:
             assert decided["%s#%d" % (name, number)]["m"] == m
+
+
+def test_the_docs_name_every_step_that_differs():
+    table = {}
+    for line in (vectors.HERE.parents[1] / "docs" / "compatibility.md").read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] in DIFFERENCES and len(cells) == 4:
+            table[cells[0]] = {
+                name: tuple(step for part in steps.rstrip(",").split(",") for step in expanded(part))
+                for name, steps in re.findall(r"([\w-]+)#([\d,-]+)", cells[3])
+            }
+    assert table == DIFFERENCES
+
+
+def expanded(part):
+    first, _mark, last = part.partition("-")
+    return range(int(first), int(last or first) + 1)
 
 
 def test_every_crash_of_upstream_has_a_decided_outcome():
