@@ -254,7 +254,7 @@ def test_it_frees_what_leaked_and_says_so(node):
     done = node.run()
     assert (done.returncode, done.stderr) == (0, "")
     first, last = done.stdout.splitlines()
-    assert first.startswith(f"net: freed 192.0.2.3, was held by {B} eth0, ")
+    assert first == f"net: freed 192.0.2.3, was held by {B} eth0 for 25 hours"
     assert last.startswith("net: freed 1, kept 2 (1 alive, 1 young); restore with run id ")
     assert node.held() == ["192.0.2.2", "192.0.2.4"]
     assert [one["address"] for one in node.restore(last.rpartition(" ")[2])["added"]] == ["192.0.2.3"]

@@ -44,6 +44,7 @@ for place in etc/cni opt/cni var/lib/cni var/lib/nodenet-cni var/lib/containerd 
     etc/NetworkManager etc/firewalld etc/modules-load.d etc/sysctl.d; do
     rm -rf "./$place"
 done
+rm -f usr/lib/tmpfiles.d/podman.conf # a node has no podman, whose package empties a data dir at each boot
 rm -f root/.bash* root/.profile # what this machine's root does at a login is no node's: it may wait for a killed one
 [ -z "$layer" ] || cp -a "$layer/." . # no layer of the overlay, as it lies inside of the one below
 mkdir -p etc/fleet

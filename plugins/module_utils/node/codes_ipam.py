@@ -217,5 +217,11 @@ CODES = {
         "{path}: {value!r} is no absolute path, so it is another place for each process that runs elsewhere",
         "write the whole path; where a runtime's plugins run is not defined, and no audit can tell",
     ),
+    "ipam-emptied-at-boot": (
+        "IPAM042", "warning", CARRIES_ON,
+        "{count} static reservation(s) will be gone after the next boot: {path} empties {data_dir}",
+        "hide that file by one of its name in /etc/tmpfiles.d without the line, or use another dataDir, or reserve "
+        "again after each boot, before the runtime starts",
+    ),
 }
 # fmt: on

@@ -89,6 +89,10 @@ def report(
             continue
         documents.append(document)
         facts = facts + noted
+    if any(held["static"] for one in documents for held in one["reservations"]):
+        from . import tmpfiles
+
+        facts += tmpfiles.forgotten(documents)
     if any(os.path.isdir(one) for one in results_dirs):
         from . import cachecheck
 
@@ -143,8 +147,7 @@ def data_dirs_of(networks: Sequence[Target], data_dir: str | None = None) -> lis
 def orphans(networks: Sequence[Target], data_dirs: Sequence[str]) -> tuple[list[Target], list[dict[str, Any]]]:
     """Return the directories in the data dirs that belong to no network of the conf dir, and data dirs of no use."""
     known = {one.path for one in networks}
-    found = []
-    facts = []
+    found, facts = [], []
     for data_dir in data_dirs:
         try:
             entries = sorted(os.listdir(data_dir))
@@ -182,7 +185,6 @@ def _report_network(
     sets, path = network.known_range_sets(), network.path
     # the conf dir has told the rest of the network's facts
     facts = [fact for fact in network.facts if fact["kind"] == "conf-ipam-invalid"]
-    unusable: dict[str, Any] = {"kind": "ipam-rotation-unusable", "where": path}
     with Store(network.data_dir, network.name, create=False) as store, store.lock(lock_timeout):
         snapshot = store.snapshot()
         last_reserved = []
@@ -190,7 +192,7 @@ def _report_network(
             told = len(store.warnings)
             last_reserved.append(store.last_reserved_text(index))
             reasons = [one.rpartition(": ")[2] for one in store.warnings[told:]]
-            facts += [dict(unusable, set=index, reason=reason) for reason in reasons]
+            facts += [dict(kind="ipam-rotation-unusable", where=path, set=index, reason=one) for one in reasons]
         report = Report(snapshot, sets, last_reserved, live, path)
         if report.foreign:
             report.add_foreign_copies(snapshot, foreign_contents(store))

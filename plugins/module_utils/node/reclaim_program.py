@@ -21,6 +21,7 @@ import time
 from ..cni.errors import NodenetError
 from ..host_local.rows import short_list
 from . import reclaim, reclaim_run
+from .ipam_trend import span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _run(settings: Mapping[str, Any]) -> int:
     result = _patiently(lambda: reclaim_run.reclaim_addresses(options, check_mode=False), deadline).result
     for one in result["removed"]:
         holder = " ".join(part for part in (one["container_id"], one["ifname"]) if part) or "nobody"
-        print(_shown(f"{one['network']}: freed {one['address']}, was held by {holder}, {one['age_s']} s old"))
+        print(_shown(f"{one['network']}: freed {one['address']}, was held by {holder} for {span(one['age_s'])}"))
     kept: dict[str, int] = {}
     for one in result["kept"]:
         kept[one["reason"]] = kept.get(one["reason"], 0) + 1
