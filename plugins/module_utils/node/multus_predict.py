@@ -15,7 +15,6 @@ from ..cni.errors import CniError, NodenetError
 from ..cni.names import interface_fault, valid_name
 from ..multus import attachments, confdir, podargs, selection
 from ..multus.delegate import Unknown
-from ..multus.request import Request
 from ..multus.resolve import Resolver, Sources, cause_of
 from . import multus_requests
 from .confdir import text_of
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
     from ..multus.config import Config
     from ..multus.delegate import Delegate
+    from ..multus.request import Request
 
 #: What a request has to be declared as by a plugin, or the plugin never sees it.
 _CAPABILITIES = {"port_mappings": "portMappings", "bandwidth": "bandwidth", "ips": "ips", "mac": "mac",
                  "infiniband_guid": "infinibandGUID"}  # fmt: skip
-_GAP_REQUEST = Request()
 _WRAPPERS = ("GetNetworkDelegates: ", "tryLoadK8sPodDefaultNetwork: ", "GetDefaultNetworks: ")
 
 
@@ -60,7 +59,7 @@ class Prediction(Resolver):
             self.fact("multus-annotation-invalid", annotation=selection.NETWORKS, reason=fault)
         for warning in reading.warnings:
             self.fact("multus-annotation-doubtful", annotation=selection.NETWORKS, reason=warning)
-        return [_GAP_REQUEST if one is None else one for one in reading.requests]
+        return reading.requests
 
     def attempt(self, decide: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return what *decide* returns, or a gap when it fails."""
@@ -82,8 +81,10 @@ class Prediction(Resolver):
             self._guessing = False
 
     def _requested(self, request: Request) -> list[Delegate]:
-        if request is _GAP_REQUEST:
-            raise _Told("")
+        if isinstance(request, multus_requests.Gap):
+            gap = Unknown()
+            gap.name, gap.request = request.shown, request
+            return [gap]
         return super()._requested(request)
 
     def _check_isolation(self, request: Request, prefix: str) -> None:
@@ -108,6 +109,10 @@ class Prediction(Resolver):
             elif missing is not None:
                 names = ", ".join(f"{one}/{request.name}" for one in missing.elsewhere)
                 self.fact("multus-network-elsewhere", network=network, elsewhere=names)
+            elif cause_of(error, gojson.SyntaxFault) is not None:
+                text = str((self.sources.nad(request.namespace, request.name).get("spec") or {}).get("config"))
+                reasons = multus_requests.syntax_faults(text, "its configuration")
+                self.fact("multus-network-unusable", network=network, reason="; ".join(reasons))
             else:
                 text = str(error)
                 for prefix in ("getKubernetesDelegate: ", "GetCNIConfig: ", "LoadDelegateNetConf: "):
@@ -136,8 +141,8 @@ def predict(
     seen: dict[str, str] = {}
     for delegate, name in zip(delegates, names):
         invalid = interface_fault(name)
-        if isinstance(delegate, Unknown):
-            seen.setdefault(name, "a network that cannot be decided")
+        if isinstance(delegate, Unknown) and not delegate.request.interface:
+            seen.setdefault(name, delegate.name or "a network that cannot be decided")
         elif invalid is not None:
             resolver.fact("multus-interface-invalid", network=delegate.name, interface=name, reason=invalid[0])
         elif name in seen:

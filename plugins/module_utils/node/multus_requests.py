@@ -16,13 +16,12 @@ import re
 from ..cni import gojson, names
 from ..cni.errors import CniError, NodenetError
 from ..multus import selection, trees
+from ..multus.request import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
-
-    from ..multus.request import Request
 
 #: The members of an element, in the order in which they are written.
 KEYS = (
@@ -38,12 +37,25 @@ _GIVEN = {"string": "text", "bool": "true or false", "number": "a number", "obje
 _WANTED = {"string": "text", "int": "a whole number", "map[string]interface": "an object"}
 
 
+class Gap(Request):
+    """An element that cannot be used. It still has its place, and maybe the interface for which it asks.
+
+    :param shown: what people call it
+    """
+
+    __slots__ = ("shown",)
+
+    def __init__(self, shown: str, interface: str = "") -> None:
+        super().__init__(interface=interface)
+        self.shown = shown
+
+
 class Reading:
-    """What an annotation says. requests: one for each element, None for one that cannot be used; faults and warnings:
-    sentences, each with the element that it is about."""
+    """What an annotation says. requests: one for each element; faults and warnings: sentences, each with the element
+    that it is about."""
 
     def __init__(self) -> None:
-        self.requests: list[Request | None] = []
+        self.requests: list[Request] = []
         self.faults: list[str] = []
         self.warnings: list[str] = []
 
@@ -60,12 +72,12 @@ def read(text: str, namespace: str = "") -> Reading:
         for at, item in enumerate(items, 1):
             item = item.strip()
             shown = f"element {at} ({item})" if item else f"element {at}"
-            _add(reading, item or " ", namespace, shown)
+            _add(reading, item or " ", namespace, Gap(shown))
         return reading
     try:
         tree = gojson.parse(text)
     except gojson.SyntaxFault:
-        reading.faults += _syntax(text)
+        reading.faults += syntax_faults(text, "the annotation")
         return reading
     if not isinstance(tree, list):
         reading.faults.append("the annotation has to be a list of objects, or text like namespace/name@interface")
@@ -75,10 +87,12 @@ def read(text: str, namespace: str = "") -> Reading:
         shown = f"element {at} ({name})" if isinstance(name, str) and name else f"element {at}"
         if not isinstance(element, tuple):
             reading.faults.append(f"{shown}: it has to be an object")
-            reading.requests.append(None)
+            reading.requests.append(Gap(shown))
             continue
         _warn(reading, element, shown)
-        _add(reading, trees.text([trees.document(element)]).decode(), namespace, shown)
+        asked = gojson.field(element, "interface") or gojson.field(element, OLD_KEY)
+        interface = asked if isinstance(asked, str) and names.interface_fault(asked) is None else ""
+        _add(reading, trees.text([trees.document(element)]).decode(), namespace, Gap(shown, interface))
     return reading
 
 
@@ -87,7 +101,7 @@ def elements(text: str, namespace: str = "") -> list[dict[str, Any]]:
     reading = read(text, namespace)
     if reading.faults:
         raise NodenetError("; ".join(reading.faults))
-    return [as_element(one) for one in reading.requests if one is not None]
+    return [as_element(one) for one in reading.requests]
 
 
 def as_element(request: Request) -> dict[str, Any]:
@@ -170,21 +184,22 @@ def _short(element: dict[str, Any], at: int) -> str:
     return text
 
 
-def _add(reading: Reading, text: str, namespace: str, shown: str) -> None:
+def _add(reading: Reading, text: str, namespace: str, gap: Gap) -> None:
+    """Read one element; *gap* is what stays of it if it cannot be used."""
     try:
         (request,) = selection.parse_networks(text, namespace)
     except CniError as fault:
-        reading.faults.append(f"{shown}: {_words(str(fault))}")
-        reading.requests.append(None)
+        reading.faults.append(f"{gap.shown}: {_words(str(fault))}")
+        reading.requests.append(gap)
         return
     if not request.name:
-        reading.faults.append(f"{shown}: empty network name")
+        reading.faults.append(f"{gap.shown}: empty network name")
     elif request.interface and names.interface_fault(request.interface) is not None:
-        reading.faults.append(f"{shown}: {_interface(request.interface)}")
+        reading.faults.append(f"{gap.shown}: {_interface(request.interface)}")
     else:
         reading.requests.append(request)
         return
-    reading.requests.append(None)
+    reading.requests.append(gap)
 
 
 def _warn(reading: Reading, element: Any, shown: str) -> None:
@@ -196,11 +211,12 @@ def _warn(reading: Reading, element: Any, shown: str) -> None:
             reading.warnings.append(f"{shown}: Multus does not know {key} and passes over it")
 
 
-def _syntax(text: str) -> list[str]:
+def syntax_faults(text: str, what: str) -> list[str]:
+    """Return why a text, which people know as *what*, is no JSON."""
     from . import findings, jsonfaults
 
-    told = findings.from_facts(jsonfaults.explain(text, "the annotation"))
-    return [f"the annotation is {one['text']}" if one["text"].startswith("not ") else one["text"] for one in told]
+    told = findings.from_facts(jsonfaults.explain(text, what))
+    return [f"{what} is {one['text']}" if one["text"].startswith("not ") else one["text"] for one in told]
 
 
 def _words(text: str) -> str:
