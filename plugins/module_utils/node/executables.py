@@ -85,31 +85,11 @@ def collect_sources(root: str, plugins: Sequence[str]) -> dict[str, str]:
 
     :param root: the directory module_utils of the collection
     """
-    waiting = [*_ENTRIES] + [PLUGINS[plugin].replace(".", "/") + ".py" for plugin in plugins]
-    sources: dict[str, str] = {}
-    while waiting:
-        path = waiting.pop()
-        if path in sources:
-            continue
-        with open(os.path.join(root, path), encoding="utf-8") as stream:
-            sources[path] = stream.read()
-        waiting.append(os.path.join(os.path.dirname(path), "__init__.py"))
-        waiting += [one for one in _imports(sources[path], path) if os.path.exists(os.path.join(root, one))]
+    from . import closure  # only who builds needs it, not every task
+
+    sources = closure.collect(root, [*_ENTRIES, *(PLUGINS[plugin].replace(".", "/") + ".py" for plugin in plugins)])
     sources.update(vendoring.collect(plugins))
     return sources
-
-
-def _imports(text: str, path: str) -> list[str]:
-    """Return the files that the relative imports of a file may mean, those inside of functions too."""
-    import ast  # only who builds needs it, not every task
-
-    found = []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = path.split("/")[: -node.level] + (node.module or "").split(".")
-            folder = "/".join(part for part in base if part)
-            found += [f"{folder}.py"] + [f"{folder}/{alias.name}.py" for alias in node.names]
-    return found
 
 
 def version_hash(sources: Mapping[str, str], python: str) -> str:
