@@ -144,3 +144,83 @@ options:
     type: float
     default: 20
 """
+
+    RUNTIMES = r"""
+options:
+  containerd_config:
+    description:
+      - containerd's configuration, of which C(conf_dir) and C(max_conf_num) count. The defaults do if the file does not
+        exist or the option is empty.
+      - When it cannot be read or is not understood, what containerd uses is unknown, and a task that expects a network
+        of it fails.
+    type: path
+    default: /etc/containerd/config.toml
+  crio_config:
+    description:
+      - CRI-O's configuration, of which C(network_dir) and C(cni_default_network) count, and the files in the directory
+        of the same name that ends in C(.d). The defaults do if there is none or the option is empty.
+      - When one of them cannot be read or is not understood, what CRI-O uses is unknown, and a task that expects a
+        network of it fails.
+    type: path
+    default: /etc/crio/crio.conf
+"""
+
+    BOOT = r"""
+options:
+  sysctl_dir:
+    description:
+      - Directory for the settings to make at boot, in a file C(90-nodenet-cni.conf).
+    type: path
+    default: /etc/sysctl.d
+  sysctl_others:
+    description:
+      - Directories and files that are read at boot as well, to see whether they contradict.
+    type: list
+    elements: path
+    default: [/run/sysctl.d, /usr/local/lib/sysctl.d, /usr/lib/sysctl.d, /lib/sysctl.d, /etc/sysctl.conf]
+  networkmanager_dir:
+    description:
+      - Directory for drop-ins of NetworkManager, in a file C(90-nodenet-cni.conf). NetworkManager counts as installed
+        when the directory around it exists.
+    type: path
+    default: /etc/NetworkManager/conf.d
+  firewalld_dir:
+    description:
+      - Directory with the configuration of firewalld, which counts as installed when it exists. The zone is
+        C(zones/nodenet-cni.xml) there.
+    type: path
+    default: /etc/firewalld
+"""
+
+    LIVE = r"""
+options:
+  live:
+    description:
+      - Who is alive, to tell what leaked. Without it that is not told.
+    type: dict
+    suboptions:
+      attachments:
+        description:
+          - All live attachments of the node, of every container runtime that uses its networks. One of this and
+            O(live.discover) is needed.
+          - A reservation whose id has a form that no listed id has (such as C(<namespace>-<id>) where only plain ids
+            are listed) is reported as unknown, not as leaked. So is one that is younger than 60 seconds.
+        type: list
+        elements: dict
+        suboptions:
+          container_id:
+            description:
+              - Id of the container or sandbox as the runtime passes it to CNI plugins, or its first 12 or more
+                characters.
+            type: str
+            required: true
+          ifname:
+            description:
+              - Name of the interface. When left out, all interfaces of the container are alive.
+            type: str
+      discover:
+        description:
+          - Find out who is alive on the node, as M(nodenet.cni.host_local_gc) does with its defaults, besides
+            O(live.attachments). When a source fails, nobody is reported as dead, and RV(findings) says so.
+        type: bool
+"""

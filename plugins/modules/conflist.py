@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - nodenet.cni._options.conf_dir
   - nodenet.cni._options.bin_dir
   - nodenet.cni._options.flannel
+  - nodenet.cni._options.runtimes
 attributes:
   check_mode:
     support: full
@@ -97,22 +98,6 @@ options:
       - Without this option a pod has to get the network that it gets before the task. Where there was none, any will
         do, and a network that the task removes may be the last one.
     type: str
-  containerd_config:
-    description:
-      - containerd's configuration, of which C(conf_dir) and C(max_conf_num) count. The defaults do if the file does not
-        exist or the option is empty.
-      - When it cannot be read or is not understood, what containerd uses is unknown, and a task with
-        O(expect_effective) fails.
-    type: path
-    default: /etc/containerd/config.toml
-  crio_config:
-    description:
-      - CRI-O's configuration, of which C(network_dir) and C(cni_default_network) count, and the files in the directory
-        of the same name that ends in C(.d). The defaults do if there is none or the option is empty.
-      - When one of them cannot be read or is not understood, what CRI-O uses is unknown, and a task with
-        O(expect_effective) fails.
-    type: path
-    default: /etc/crio/crio.conf
   crio_default_network:
     description:
       - The value of C(cni_default_network), in place of the one in O(crio_config).
@@ -367,7 +352,7 @@ backups:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible, _options
 from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, conflists, effective
 
 
@@ -386,10 +371,9 @@ def argument_spec() -> dict[str, object]:
         **_ansible.CONF_DIR_OPTIONS,
         **_ansible.BIN_DIR_OPTIONS,
         **_ansible.FLANNEL_OPTIONS,
+        **_options.RUNTIMES,
         "validate": {"type": "str", "choices": ["strict", "upstream", "none"], "default": "strict"},
         "expect_effective": {"type": "str"},
-        "containerd_config": {"type": "path", "default": "/etc/containerd/config.toml"},
-        "crio_config": {"type": "path", "default": "/etc/crio/crio.conf"},
         "crio_default_network": {"type": "str"},
         "backup_dir": {"type": "path"},
         "mode": {"type": "raw", "default": "0644"},

@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - nodenet.cni._options.conf_dir
   - nodenet.cni._options.flannel
   - nodenet.cni._options.lock
+  - nodenet.cni._options.live
 options:
   networks:
     description:
@@ -43,35 +44,6 @@ options:
     description:
       - Look for the networks in this data directory instead of those that the configurations name.
     type: path
-  live:
-    description:
-      - Who is alive, to tell which addresses leaked.
-    type: dict
-    suboptions:
-      attachments:
-        description:
-          - All live attachments of the node, of every container runtime that uses its networks. One of this and
-            O(live.discover) is needed.
-          - A reservation whose id has a form that no listed id has (such as C(<namespace>-<id>) where only plain ids
-            are listed) is reported as unknown, not as leaked. So is one that is younger than 60 seconds.
-        type: list
-        elements: dict
-        suboptions:
-          container_id:
-            description:
-              - Id of the container or sandbox as the runtime passes it to CNI plugins, or its first 12 or more
-                characters.
-            type: str
-            required: true
-          ifname:
-            description:
-              - Name of the interface. When left out, all interfaces of the container are alive.
-            type: str
-      discover:
-        description:
-          - Find out who is alive on the node, as M(nodenet.cni.host_local_gc) does with its defaults, besides
-            O(live.attachments). When a source fails, nothing is reported as leaked, and RV(findings) says so.
-        type: bool
   results_dirs:
     description:
       - Directories of result caches, in which libcni and Multus keep what each ADD returned. They are compared with the
@@ -314,29 +286,21 @@ findings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible, _options
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.paths import RESULTS_DIRS
 from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import report
 
 
 def main():
-    attachment = {"container_id": {"type": "str", "required": True}, "ifname": {"type": "str"}}
     module = AnsibleModule(
         argument_spec=dict(
             _ansible.CONF_DIR_OPTIONS,
             **_ansible.FLANNEL_OPTIONS,
             **_ansible.LOCK_OPTIONS,
+            **_options.LIVE,
             networks={"type": "list", "elements": "str"},
             config={"type": "dict"},
             data_dir={"type": "path"},
-            live={
-                "type": "dict",
-                "required_one_of": [("attachments", "discover")],
-                "options": {
-                    "attachments": {"type": "list", "elements": "dict", "options": attachment},
-                    "discover": {"type": "bool"},
-                },
-            },
             results_dirs={"type": "list", "elements": "path", "default": list(RESULTS_DIRS)},
             previous={"type": "dict"},
             compact={"type": "bool", "default": False},

@@ -27,6 +27,7 @@ extends_documentation_fragment:
   - nodenet.cni._options.conf_dir
   - nodenet.cni._options.bin_dir
   - nodenet.cni._options.flannel
+  - nodenet.cni._options.runtimes
   - nodenet.cni._options.state_dir
 attributes:
   check_mode:
@@ -193,16 +194,6 @@ options:
         the master that the removed file had, for the runtimes that used it. A runtime whose configuration is not
         understood does not count then.
     type: str
-  containerd_config:
-    description:
-      - containerd's configuration, as for O(nodenet.cni.conflist#module:containerd_config).
-    type: path
-    default: /etc/containerd/config.toml
-  crio_config:
-    description:
-      - CRI-O's configuration, as for O(nodenet.cni.conflist#module:crio_config).
-    type: path
-    default: /etc/crio/crio.conf
   crio_default_network:
     description:
       - The value of C(cni_default_network), in place of the one in O(crio_config).
@@ -530,7 +521,7 @@ findings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible, _options
 from ansible_collections.nodenet.cni.plugins.module_utils.node import confdir, multus_plan
 
 
@@ -560,8 +551,6 @@ def argument_spec() -> dict[str, object]:
         "delegate_conf_dir": {"type": "path", "default": "/etc/cni/multus/net.d"},
         "cache_dir": {"type": "path", "default": "/var/lib/cni/multus"},
         "settings": {"type": "dict", "default": {}},
-        "containerd_config": {"type": "path", "default": "/etc/containerd/config.toml"},
-        "crio_config": {"type": "path", "default": "/etc/crio/crio.conf"},
         "remove_plugin": {"type": "str", "choices": ["unused", "always", "never"], "default": "unused"},
         **{key: {"type": "str"} for key in ("master", "cni_version", "expect_effective", "crio_default_network")},
         **{key: {"type": "path"} for key in ("kubeconfig_path", "log_file", "readiness_indicator_file")},
@@ -571,6 +560,7 @@ def argument_spec() -> dict[str, object]:
         **_ansible.BIN_DIR_OPTIONS,
         **_ansible.STATE_DIR_OPTIONS,
         **_ansible.FLANNEL_OPTIONS,
+        **_options.RUNTIMES,
     }
 
 

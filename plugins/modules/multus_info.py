@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - nodenet.cni._attributes.actiongroup_all
   - nodenet.cni._attributes.platform
   - nodenet.cni._options.conf_dir
+  - nodenet.cni._options.live
 options:
   pods:
     description:
@@ -94,32 +95,6 @@ options:
       - Directory in which Multus keeps them.
     type: path
     default: /var/lib/cni/multus
-  live:
-    description:
-      - Who is alive. Without it RV(cached[].alive) is null.
-    type: dict
-    suboptions:
-      attachments:
-        description:
-          - All live attachments of the node, as for O(nodenet.cni.host_local_info#module:live.attachments).
-        type: list
-        elements: dict
-        suboptions:
-          container_id:
-            description:
-              - Id of the container or sandbox as the runtime passes it to CNI plugins, or its first 12 or more
-                characters.
-            type: str
-            required: true
-          ifname:
-            description:
-              - Name of the interface. When left out, all interfaces of the container are alive.
-            type: str
-      discover:
-        description:
-          - Find out who is alive on the node, as M(nodenet.cni.host_local_gc) does with its defaults, besides
-            O(live.attachments). When a source fails, no pod is reported as dead, and RV(findings) says so.
-        type: bool
 seealso:
   - module: nodenet.cni.multus_config
   - plugin: nodenet.cni.parse_networks
@@ -385,7 +360,7 @@ findings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible, _options
 from ansible_collections.nodenet.cni.plugins.module_utils.node import multus_report
 
 
@@ -398,11 +373,6 @@ def argument_spec() -> dict[str, object]:
         "ifname": {"type": "str", "default": "eth0"},
         **{key: {"type": "str"} for key in ("uid", "networks", "default_network", "container_id")},
     }
-    attachment = {"container_id": {"type": "str", "required": True}, "ifname": {"type": "str"}}
-    live = {
-        "attachments": {"type": "list", "elements": "dict", "options": attachment},
-        "discover": {"type": "bool"},
-    }
     return {
         "pods": {"type": "list", "elements": "dict", "options": pod, "default": []},
         "networks": {"type": "list", "elements": "dict", "default": []},
@@ -411,8 +381,8 @@ def argument_spec() -> dict[str, object]:
         "api_timeout": {"type": "float", "default": 30.0},
         "cached": {"type": "bool", "default": True},
         "cache_dir": {"type": "path", "default": "/var/lib/cni/multus"},
-        "live": {"type": "dict", "options": live, "required_one_of": [["attachments", "discover"]]},
         **_ansible.CONF_DIR_OPTIONS,
+        **_options.LIVE,
     }
 
 

@@ -25,6 +25,9 @@ extends_documentation_fragment:
   - nodenet.cni._options.state_dir
   - nodenet.cni._options.flannel
   - nodenet.cni._options.lock
+  - nodenet.cni._options.runtimes
+  - nodenet.cni._options.boot
+  - nodenet.cni._options.live
 options:
   gather:
     description:
@@ -33,16 +36,6 @@ options:
     elements: str
     choices: [binaries, conf, prerequisites, caches, addresses, multus]
     default: [binaries, conf, prerequisites, caches, addresses, multus]
-  containerd_config:
-    description:
-      - Configuration of containerd, to tell which network it uses. When empty, its defaults count.
-    type: str
-    default: /etc/containerd/config.toml
-  crio_config:
-    description:
-      - Configuration of CRI-O, with the directory of the same name and C(.d) behind it. When empty, its defaults count.
-    type: str
-    default: /etc/crio/crio.conf
   cache_dir:
     description:
       - Directory in which runtimes keep the results of CNI calls, below C(results).
@@ -58,27 +51,6 @@ options:
       - File with the credentials of Multus.
     type: path
     default: /etc/cni/net.d/multus.d/multus.kubeconfig
-  sysctl_dir:
-    description:
-      - Directory with kernel settings for the boot, as for M(nodenet.cni.node_prerequisites).
-    type: path
-    default: /etc/sysctl.d
-  sysctl_others:
-    description:
-      - Directories and files that are read at boot as well.
-    type: list
-    elements: path
-    default: [/run/sysctl.d, /usr/local/lib/sysctl.d, /usr/lib/sysctl.d, /lib/sysctl.d, /etc/sysctl.conf]
-  networkmanager_dir:
-    description:
-      - Directory for drop-ins of NetworkManager.
-    type: path
-    default: /etc/NetworkManager/conf.d
-  firewalld_dir:
-    description:
-      - Directory with the configuration of firewalld.
-    type: path
-    default: /etc/firewalld
   audit:
     description:
       - Return also what M(nodenet.cni.fleet_audit) compares, RV(networks) and RV(conf.files[].settings), so that one
@@ -95,31 +67,6 @@ options:
     description:
       - Look for the networks in this data directory instead of those that the configurations name.
     type: path
-  live:
-    description:
-      - Who is alive, to tell which addresses leaked.
-    type: dict
-    suboptions:
-      attachments:
-        description:
-          - All live attachments of the node, as in M(nodenet.cni.host_local_info). One of this and
-            O(live.discover) is needed.
-        type: list
-        elements: dict
-        suboptions:
-          container_id:
-            description:
-              - Id of the container or sandbox, or its first 12 or more characters.
-            type: str
-            required: true
-          ifname:
-            description:
-              - Name of the interface. When left out, all interfaces of the container are alive.
-            type: str
-      discover:
-        description:
-          - Find out who is alive on the node, besides O(live.attachments).
-        type: bool
   previous:
     description:
       - What this module (with O(audit)) or M(nodenet.cni.host_local_info) returned on the node earlier. RV(findings)
@@ -523,41 +470,31 @@ findings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible, _options
 from ansible_collections.nodenet.cni.plugins.module_utils.node import node_report
 
 
 def argument_spec() -> dict[str, object]:
     """The options of the module."""
-    others = ["/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d", "/etc/sysctl.conf"]
     parts = list(node_report.PARTS)
     kubeconfig = "/etc/cni/net.d/multus.d/multus.kubeconfig"
-    attachment = {"container_id": {"type": "str", "required": True}, "ifname": {"type": "str"}}
-    live = {
-        "attachments": {"type": "list", "elements": "dict", "options": attachment},
-        "discover": {"type": "bool"},
-    }
     return {
         "gather": {"type": "list", "elements": "str", "choices": parts, "default": list(parts)},
-        "containerd_config": {"type": "str", "default": "/etc/containerd/config.toml"},
-        "crio_config": {"type": "str", "default": "/etc/crio/crio.conf"},
         "cache_dir": {"type": "path", "default": "/var/lib/cni"},
         "multus_cache_dir": {"type": "path", "default": "/var/lib/cni/multus"},
         "multus_kubeconfig": {"type": "path", "default": kubeconfig},
-        "sysctl_dir": {"type": "path", "default": "/etc/sysctl.d"},
-        "sysctl_others": {"type": "list", "elements": "path", "default": others},
-        "networkmanager_dir": {"type": "path", "default": "/etc/NetworkManager/conf.d"},
-        "firewalld_dir": {"type": "path", "default": "/etc/firewalld"},
         "audit": {"type": "bool", "default": False},
         "networks": {"type": "list", "elements": "str"},
         "data_dir": {"type": "path"},
-        "live": {"type": "dict", "options": live, "required_one_of": [("attachments", "discover")]},
         "previous": {"type": "dict"},
         **_ansible.CONF_DIR_OPTIONS,
         **_ansible.BIN_DIR_OPTIONS,
         **_ansible.STATE_DIR_OPTIONS,
         **_ansible.FLANNEL_OPTIONS,
         **_ansible.LOCK_OPTIONS,
+        **_options.RUNTIMES,
+        **_options.BOOT,
+        **_options.LIVE,
     }
 
 

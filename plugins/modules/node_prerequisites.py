@@ -26,6 +26,7 @@ extends_documentation_fragment:
   - nodenet.cni._options.bin_dir
   - nodenet.cni._options.state_dir
   - nodenet.cni._options.flannel
+  - nodenet.cni._options.boot
 attributes:
   check_mode:
     support: full
@@ -134,29 +135,6 @@ options:
       - Directory for the list of modules to load at boot, in a file C(nodenet-cni.conf).
     type: path
     default: /etc/modules-load.d
-  sysctl_dir:
-    description:
-      - Directory for the settings to make at boot, in a file C(90-nodenet-cni.conf).
-    type: path
-    default: /etc/sysctl.d
-  sysctl_others:
-    description:
-      - Directories and files that are read at boot as well, to see whether they contradict.
-    type: list
-    elements: path
-    default: [/run/sysctl.d, /usr/local/lib/sysctl.d, /usr/lib/sysctl.d, /lib/sysctl.d, /etc/sysctl.conf]
-  networkmanager_dir:
-    description:
-      - Directory for drop-ins of NetworkManager, in a file C(90-nodenet-cni.conf). NetworkManager counts as installed
-        when the directory around it exists.
-    type: path
-    default: /etc/NetworkManager/conf.d
-  firewalld_dir:
-    description:
-      - Directory with the configuration of firewalld, which counts as installed when it exists. The zone is
-        C(zones/nodenet-cni.xml) there.
-    type: path
-    default: /etc/firewalld
   state:
     description:
       - V(present) brings the node to what is needed. What was needed before and is no more leaves the files.
@@ -353,13 +331,12 @@ findings:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible, _options
 from ansible_collections.nodenet.cni.plugins.module_utils.node import prerequisites, survey
 
 
 def argument_spec() -> dict[str, object]:
     """The options of the module."""
-    others = ["/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d", "/etc/sysctl.conf"]
     exempt = ["networkmanager", "firewalld"]
     places = ["bin", "conf", "data", "state"]
     return {
@@ -378,15 +355,12 @@ def argument_spec() -> dict[str, object]:
         "data_dir": {"type": "path", "default": "/var/lib/cni/networks"},
         "apply": {"type": "bool", "default": True},
         "modules_load_dir": {"type": "path", "default": "/etc/modules-load.d"},
-        "sysctl_dir": {"type": "path", "default": "/etc/sysctl.d"},
-        "sysctl_others": {"type": "list", "elements": "path", "default": others},
-        "networkmanager_dir": {"type": "path", "default": "/etc/NetworkManager/conf.d"},
-        "firewalld_dir": {"type": "path", "default": "/etc/firewalld"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         **_ansible.CONF_DIR_OPTIONS,
         **_ansible.BIN_DIR_OPTIONS,
         **_ansible.STATE_DIR_OPTIONS,
         **_ansible.FLANNEL_OPTIONS,
+        **_options.BOOT,
     }
 
 

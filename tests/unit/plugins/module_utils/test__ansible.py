@@ -12,8 +12,9 @@ import pytest
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
+from ansible_collections.nodenet.cni.plugins.module_utils import _ansible, _options
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import CniError, NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node import sysctls
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -148,3 +149,7 @@ def test_findings_are_warnings_unless_they_are_for_information():
     module = Module()
     _ansible.warn_findings(module, [found("error"), found("warning"), found("info")])
     assert module.warnings == ["/x: a error; mend it (X1)", "/x: a warning; mend it (X1)"]
+
+
+def test_places_of_kernel_settings_stand_in_the_options_as_in_the_library():
+    assert _options.BOOT["sysctl_others"]["default"] == list(sysctls.OTHER_PLACES)
