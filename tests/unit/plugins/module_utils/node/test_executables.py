@@ -210,7 +210,7 @@ print(done, failed)
 
 
 def test_calls_go_on_while_it_is_replaced(bin_dir, changed_root, tmp_path):
-    """From processes of their own: a child of this one would hold what is being written, as no caller of a node does."""
+    """From processes of their own: a child of this one would hold open what is being written."""
     path = build(bin_dir)
     stop = tmp_path / "stop"
     command = [sys.executable, "-c", CALLER, path, str(stop)]
