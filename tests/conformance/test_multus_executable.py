@@ -14,12 +14,10 @@ import sys
 import time
 
 import pytest
+from loading import NO_API, loaded
 from multus_node import Node
 from multus_scenario import require_namespaces
 from plugin_drivers import text
-
-NO_API = {"__future__", "_ctypes", "_json", "_signal", "_socket", "_stat", "_struct", "binascii", "errno", "posix"}
-NO_API |= {"gc", "select", "time"}
 
 
 @pytest.fixture(scope="module")
@@ -39,49 +37,45 @@ def node(_collection_path, tmp_path):
     made.close()
 
 
-def loaded(multus, node, command):
-    """Return what a call loads besides what the interpreter starts with: (others' modules, ours by their last name)."""
-    interpreter = [os.path.realpath(sys.executable), "-IBS", "-X", "importtime"]
-    with open(multus, encoding="utf-8") as stream:
-        starter = stream.readline()[len("#!") :].split()[0]
-    bare = subprocess.run([*interpreter, "-c", "pass"], stderr=subprocess.PIPE, check=True).stderr
-    call = subprocess.run(
-        [*interpreter, starter],
-        env=node.environment(command),
-        input=json.dumps(node.config).encode(),
-        capture_output=True,
-        check=True,
-    ).stderr
-    lines = [
-        {line.rpartition(b"|")[2].strip().decode() for line in text.splitlines() if line.startswith(b"import time:")}
-        for text in (bare, call)
-    ]
-    names = lines[1] - lines[0]
-    foreign = {name for name in names if not name.startswith("nodenet_cni")}
-    return foreign, {name.rpartition(".")[2] for name in names - foreign}
-
-
 def test_it_loads_only_what_the_command_needs(multus, node):
     node.config["kubeconfig"] = ""
-    foreign, ours = loaded(multus, node, "ADD")
+    foreign, ours = loaded(multus, node.environment("ADD"), node.config)
     assert foreign <= NO_API
     assert {"adding", "cache", "ifnames", "chain"} <= ours
     assert not {"kube", "resolve", "devices", "deviceinfo", "netstatus", "defaultroute", "deleting", "upkeep"} & ours
-    foreign, ours = loaded(multus, node, "CHECK")
+    foreign, ours = loaded(multus, node.environment("CHECK"), node.config)
     assert foreign <= NO_API
     assert not {"kube", "adding", "deleting", "netns", "links", "cache"} & ours
-    foreign, ours = loaded(multus, node, "DEL")
+    foreign, ours = loaded(multus, node.environment("DEL"), node.config)
     assert foreign <= NO_API
     assert not {"kube", "resolve", "adding", "netns", "links", "upkeep"} & ours
-    foreign, ours = loaded(multus, node, "VERSION")
+    foreign, ours = loaded(multus, node.environment("VERSION"), node.config)
     assert foreign <= NO_API - {"_ctypes", "_socket", "select", "binascii"}
     assert not {"config", "delegate", "chain"} & ours
+
+
+def test_a_pod_without_annotations_loads_nothing_that_decides(multus, node):
+    del node.api.pods["ns1", "p1"]["metadata"]["annotations"]
+    foreign, ours = loaded(multus, node.environment("ADD"), node.config)
+    assert foreign <= NO_API
+    assert {"kube", "kubeconfig", "netstatus", "events"} <= ours
+    assert not {"resolve", "selection", "deciding", "confdir", "devices", "deviceinfo", "defaultroute"} & ours
+    assert not {"kubetls", "kubeproxy", "kubeexec", "vendored", "podresources", "deleting"} & ours
+    assert node.left()[0] == ["cid-eth0"]
+
+
+def test_a_pod_with_networks_loads_what_decides_and_no_more(multus, node):
+    foreign, ours = loaded(multus, node.environment("ADD"), node.config)
+    assert foreign <= NO_API
+    assert {"kube", "resolve", "selection"} <= ours
+    assert not {"deviceinfo", "defaultroute", "kubetls", "kubeproxy", "kubeexec", "vendored", "podresources"} & ours
+    assert node.left()[0] == ["cid-eth0", "cid-net1", "cid-net2"]
 
 
 def test_a_del_with_a_cache_does_not_ask_the_api(multus, node):
     assert node.call("ADD")[0] == 0
     node.api.calls = []
-    foreign, ours = loaded(multus, node, "DEL")
+    foreign, ours = loaded(multus, node.environment("DEL"), node.config)
     assert foreign <= NO_API
     assert "kube" not in ours
     assert node.api.calls == []

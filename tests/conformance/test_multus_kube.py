@@ -15,6 +15,7 @@ import sys
 import time
 
 import pytest
+from loading import NO_API, loaded
 from multus_scenario import require_namespaces
 
 # every secret is one that no other text has a part of
@@ -81,7 +82,8 @@ class Node:
         delegate.chmod(0o755)
         (folder / "kubeconfig").write_text(json.dumps(document))
 
-    def call(self, command, timeout=10):
+    def given(self, command, timeout=10):
+        """Return the environment and the configuration of a call."""
         config = {
             "cniVersion": "1.0.0", "name": "multus", "type": "multus", "kubeconfig": str(self.folder / "kubeconfig"),
             "cniDir": str(self.folder / "cni"), "binDir": str(self.folder), "apiTimeoutSeconds": timeout,
@@ -92,6 +94,10 @@ class Node:
             "CNI_COMMAND": command, "CNI_CONTAINERID": "c1", "CNI_NETNS": self._netns, "CNI_IFNAME": "eth0",
             "CNI_PATH": str(self.folder), "CNI_ARGS": "K8S_POD_NAMESPACE=ns1;K8S_POD_NAME=p1;K8S_POD_UID=uid-1",
         }  # fmt: skip
+        return env, config
+
+    def call(self, command, timeout=10):
+        env, config = self.given(command, timeout)
         begin = time.monotonic()
         done = subprocess.run(
             [self._multus], input=json.dumps(config).encode(), env=env, capture_output=True, check=False
@@ -133,6 +139,14 @@ def node(api, api_server, certificates, multus, netns, tmp_path):
 
 def annotation(api):
     return api.pods["ns1", "p1"]["metadata"].get("annotations", {}).get(STATUS)
+
+
+def test_tls_loads_its_c_half_and_no_more(multus, node):
+    foreign, ours = loaded(multus, *node.given("ADD"))
+    assert "_ssl" in foreign
+    assert foreign <= NO_API | {"_ssl"}
+    assert "kubetls" in ours
+    assert not {"resolve", "selection", "deciding", "kubeproxy", "kubeexec", "vendored"} & ours
 
 
 @pytest.mark.parametrize("may_patch", [True, False])

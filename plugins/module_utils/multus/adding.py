@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..cni import results, skel
 from ..cni.errors import INTERNAL, CniError, NodenetError
-from . import cache, ifnames
+from . import cache, ifnames, request
 from .attachments import interface_names
 from .session import Session, failure
 
@@ -82,8 +82,10 @@ def _placeholder(session: Session) -> Document:
 
 def _decide(session: Session, client: Client | None, pod: dict[str, Any], prefix: str) -> list[Delegate]:
     config = session.config
-    if client is None and not config.cluster_network and not config.auxiliary_chain:
-        return list(config.delegates)
+    annotations = (pod.get("metadata") or {}).get("annotations") or {}
+    asks = annotations.get(request.NETWORKS) or request.DEFAULT_NETWORK in annotations
+    if not asks and not config.cluster_network and not config.auxiliary_chain:
+        return list(config.delegates)  # what most pods get needs none of what decides
     from . import deciding
 
     try:

@@ -12,6 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+#: The pod's annotations that ask for networks.
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
+
 PORT_MAPPING = Struct(
     "types.PortMapEntry",
     {"hostPort": INTEGER, "containerPort": INTEGER, "protocol": STRING, "hostIP": STRING},

@@ -13,7 +13,7 @@ from ..cni import gojson
 from ..cni.errors import INTERNAL, CniError, NodenetError
 from . import confdir, selection, trees
 from .delegate import load_delegate, load_document
-from .request import Request, is_ipv4
+from .request import DEFAULT_NETWORK, NETWORKS, Request, is_ipv4
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Resolver:
     def pod_networks(self, delegates: list[Delegate]) -> None:
         """Replace the first of *delegates*, and add to them, as the pod's annotations say. Raises CniError (999)."""
         self.attempt(self._default_network, delegates)
-        text = self.annotations.get(selection.NETWORKS)
+        text = self.annotations.get(NETWORKS)
         if not text:
             return
         for request in self.read(text):
@@ -135,13 +135,13 @@ class Resolver:
         return [self._named(name)]
 
     def _default_network(self, delegates: list[Delegate]) -> list[Delegate]:
-        if selection.DEFAULT_NETWORK not in self.annotations:
+        if DEFAULT_NETWORK not in self.annotations:
             return []
         prefix = (
             "TryLoadPodDelegates: error in loading K8s cluster default network from pod annotation: "
             "tryLoadK8sPodDefaultNetwork: "
         )
-        text = self.annotations[selection.DEFAULT_NETWORK]
+        text = self.annotations[DEFAULT_NETWORK]
         try:
             requests = selection.parse_networks(text, self.config.multus_namespace)
         except CniError as error:

@@ -17,9 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-NETWORKS = "k8s.v1.cni.cncf.io/networks"
-DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
-
 _LABEL_ENDS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _LABEL = _LABEL_ENDS | {"-"}
 _HEX = frozenset("0123456789abcdefABCDEF")

@@ -13,8 +13,9 @@ from __future__ import annotations
 from ..cni import gojson
 from ..cni.errors import CniError, NodenetError
 from ..cni.names import interface_fault, valid_name
-from ..multus import attachments, confdir, podargs, selection
+from ..multus import attachments, confdir, podargs
 from ..multus.delegate import Unknown
+from ..multus.request import NETWORKS
 from ..multus.resolve import Resolver, Sources, cause_of
 from . import multus_requests
 from .confdir import text_of
@@ -56,9 +57,9 @@ class Prediction(Resolver):
         """Return the requests of the annotation; what is wrong with it becomes facts."""
         reading = multus_requests.read(text, self.namespace)
         for fault in reading.faults:
-            self.fact("multus-annotation-invalid", annotation=selection.NETWORKS, reason=fault)
+            self.fact("multus-annotation-invalid", annotation=NETWORKS, reason=fault)
         for warning in reading.warnings:
-            self.fact("multus-annotation-doubtful", annotation=selection.NETWORKS, reason=warning)
+            self.fact("multus-annotation-doubtful", annotation=NETWORKS, reason=warning)
         return reading.requests
 
     def attempt(self, decide: Callable[..., Any], *arguments: Any) -> list[Any]:
