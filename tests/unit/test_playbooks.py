@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -126,7 +128,9 @@ def test_reclaim_is_dry_unless_told_to_apply(play, tmp_path):
     }
     text, code = play("reclaim", **options)
     assert code == 0, text
-    assert '"removed": [ "192.0.2.3" ]' in text
+    assert '"removed": [ "lan 192.0.2.3" ]' in text
+    assert '"sources": [ "list the option live found 1" ]' in text
+    assert "run it again with -e reclaim_apply=true" in text
     assert '"kept": { "alive": 1 }' in text
     assert not (tmp_path / "state").exists()
     assert all((tmp_path / host / "data" / "lan" / "192.0.2.3").exists() for host in ("n1", "n2"))
@@ -135,9 +139,21 @@ def test_reclaim_is_dry_unless_told_to_apply(play, tmp_path):
     text, code = play("reclaim", reclaim_apply="true", reclaim_networks=["lan"], **options)
     assert code == 0, text
     assert '"applied": true' in text
+    (command,) = re.findall(r'"(ansible n1 --become -m [^"]*)"', text)
+    assert "-a 'network=lan restore=" in command
     assert [sorted(os.listdir(str(tmp_path / host / "data" / "lan"))) for host in ("n1", "n2")] == [
         ["192.0.2.2", "lock"]
     ] * 2
+    # what it prints takes it back
+    program = os.path.join(os.path.dirname(sys.executable), "ansible")
+    words = [program, *[one for one in shlex.split(command)[1:] if one != "--become"], "-i", "inventory.yml"]
+    environment = dict(
+        os.environ, ANSIBLE_COLLECTIONS_PATH=str(ROOT / ".dev"), ANSIBLE_REMOTE_TEMP=str(tmp_path / "tmp")
+    )
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "n1" / "data" / "lan" / "192.0.2.3").exists()
+    assert not (tmp_path / "n2" / "data" / "lan" / "192.0.2.3").exists()
 
 
 def fake_kubernetes(root):

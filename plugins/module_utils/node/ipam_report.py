@@ -89,6 +89,8 @@ def report(
             continue
         documents.append(document)
         facts = facts + noted
+    if live and live.get("discover"):
+        judge.amend(documents, facts)
     if any(held["static"] for one in documents for held in one["reservations"]):
         from . import tmpfiles
 
