@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         reason = f"Cannot free addresses: {error.filename}: {(error.strerror or str(error)).lower()}"
     except (ValueError, KeyError, TypeError) as error:
         reason = f"Cannot free addresses by the settings {' '.join(arguments)!r}: {type(error).__name__}: {error}"
-    print(_shown(reason), file=sys.stderr, flush=True)
+    _say(reason, sys.stderr)
     return 1
 
 
@@ -59,19 +59,19 @@ def _run(settings: Mapping[str, Any]) -> int:
     result = _patiently(lambda: reclaim_run.reclaim_addresses(options, check_mode=False), deadline).result
     for one in result["removed"]:
         holder = " ".join(part for part in (one["container_id"], one["ifname"]) if part) or "nobody"
-        print(_shown(f"{one['network']}: freed {one['address']}, was held by {holder} for {span(one['age_s'])}"))
+        _say(f"{one['network']}: freed {one['address']}, was held by {holder} for {span(one['age_s'])}")
     kept: dict[str, int] = {}
     for one in result["kept"]:
         kept[one["reason"]] = kept.get(one["reason"], 0) + 1
     reasons = ", ".join(f"{kept[reason]} {reason}" for reason in sorted(kept))
     where = f"; restore with run id {result['run_id']}" if result["run_id"] else ""
-    print(
+    _say(
         f"{', '.join(options['networks'])}: freed {len(result['removed'])}, kept {len(result['kept'])}"
         + (f" ({reasons})" if reasons else "")
         + where
     )
     for one in result["findings"]:
-        print(_shown(f"{one['code']} {one['severity']} {one['where']}: {one['text']}; {one['hint']}"))
+        _say(f"{one['code']} {one['severity']} {one['where']}: {one['text']}; {one['hint']}")
     return 0
 
 
@@ -81,7 +81,7 @@ def _without_static(networks: Sequence[str], kept: Sequence[Mapping[str, Any]]) 
         if one["reason"] == reclaim.STATIC:
             owners.setdefault(one["network"], []).append(f"{one['address']} of {one['owner']}")
     for name, found in sorted(owners.items()):
-        print(_shown(f"{name}: left alone, it holds static reservations: {short_list(found)}"))
+        _say(f"{name}: left alone, it holds static reservations: {short_list(found)}")
     return [name for name in networks if name not in owners]
 
 
@@ -103,6 +103,7 @@ def _may_be_silent(sources: Any) -> bool:
     return any(one["state"] == "failed" for one in sources) or not any(one["authoritative"] for one in sources)
 
 
-def _shown(text: str) -> str:
-    """Return a line for a log: whoever can write an address file chooses ids and names."""
-    return text if text.isprintable() else ascii(text)[1:-1]
+def _say(text: str, stream: Any = None) -> None:
+    """Write a line to the log. Whoever can write an address file chooses ids and names: they make no line of their own."""
+    line = text if text.isascii() and text.isprintable() else ascii(text)[1:-1]
+    (stream or sys.stdout).write(f"{line}\n")
