@@ -104,6 +104,6 @@ def _may_be_silent(sources: Any) -> bool:
 
 
 def _say(text: str, stream: Any = None) -> None:
-    """Write a line to the log. Whoever can write an address file chooses ids and names: they make no line of their own."""
+    """Write a line to the log. Ids and names are chosen by whoever can write an address file: none makes a line."""
     line = text if text.isascii() and text.isprintable() else ascii(text)[1:-1]
     (stream or sys.stdout).write(f"{line}\n")
