@@ -246,29 +246,6 @@ def test_every_fault_at_once_and_the_names_of_the_rest_are_right(ask):
 
 
 @pytest.mark.parametrize(
-    ("elements", "told"),
-    [
-        ([{"name": "lan", "interface": "eth0", "mac": "zz"}], ["eth0 of element 1 (lan) is that of cbr0 already"]),
-        (
-            [{"name": "lan", "interfaceRequest": "x0", "ips": "192.0.2.7"}, {"name": "lan", "interface": "x0"}],
-            ["x0 of prod/lan is that of element 1 (lan) already"],
-        ),
-        (
-            [{"name": "lan", "mac": "zz"}, {"name": "lan", "interface": "net1"}],
-            ["net1 of prod/lan is that of element 1"],
-        ),
-        ([{"name": "lan", "interface": 5, "mac": "zz"}, {"name": "lan", "interface": "y"}], []),
-    ],
-)
-def test_an_element_that_cannot_be_used_has_its_interface(ask, elements, told):
-    pod = ask(json.dumps(elements), [network()])
-    assert codes(pod)[0] == "MULTUS007"
-    assert [code for code in codes(pod) if code == "MULTUS013"] == ["MULTUS013"] * len(told)
-    for text in told:
-        assert text in texts(pod)
-
-
-@pytest.mark.parametrize(
     ("document", "reason"),
     [
         ({"cniVersion": "1.0.0", "name": "x", "plugins": [LAN, {"snat": True}]}, "missing 'type'"),

@@ -104,11 +104,10 @@ def test_a_network_that_is_missing_is_told_once(api, client, pod):
 
 
 @pytest.mark.parametrize("code", [403, 404, 429, 500, 503])
-def test_what_is_refused_is_not_tried_again(api, client, pod, code):
-    api.faults = [Fault(EVENTS, code=code, message="no", headers={"Retry-After": "1"}, times=None)]
-    begin = time.monotonic()
+@pytest.mark.parametrize("later", [{}, {"Retry-After": "0"}, {"Retry-After": "1"}])
+def test_what_is_refused_is_not_tried_again(api, client, pod, code, later):
+    api.faults = [Fault(EVENTS, code=code, message="no", headers=later, times=None)]
     events.tell_added(client, pod, ["Add eth0 []", "Add net1 []", "Add net2 []"])
-    assert time.monotonic() - begin < 0.9
     assert (len(api.event_requests), api.events) == (1, [])
 
 

@@ -77,3 +77,28 @@ def test_usable_and_without_an_error_are_the_same(seed):
         assert all(one in result["findings"] for one in pod["findings"])
         seen[pod["usable"]] += 1
     assert min(seen.values()) > 10
+
+
+@pytest.mark.parametrize(
+    ("elements", "told"),
+    [
+        ([{"name": "lan", "interface": "eth0", "mac": "zz"}], "eth0 of element 1 (lan) is that of cbr0 already"),
+        (
+            [{"name": "lan", "interfaceRequest": "x0", "ips": "192.0.2.7"}, {"name": "lan", "interface": "x0"}],
+            "x0 of prod/lan is that of element 1 (lan) already",
+        ),
+        ([{"name": "lan", "mac": "zz"}, {"name": "lan", "interface": "net1"}], "net1 of prod/lan is that of element 1"),
+        ([{"name": "lan", "interface": 5, "mac": "zz"}, {"name": "lan", "interface": "y"}], ""),
+    ],
+)
+def test_an_element_that_cannot_be_used_has_its_interface(elements, told):
+    lan = {"name": "lan", "namespace": "prod", "config": {"cniVersion": "1.0.0", "type": "macvlan", "master": "eth1"}}
+    delegate = {"cniVersion": "1.0.0", "type": "bridge", "name": "cbr0"}
+    config = {"type": "multus", "name": "m", "cniVersion": "1.0.0", "delegates": [delegate]}
+    pod = {"name": "w", "namespace": "prod", "annotations": None, "networks": json.dumps(elements)}
+    options = {"conf_dir": "/nonexistent", "cache_dir": "/nonexistent", "api": False, "cached": False, "live": None}
+    (pod,) = multus_report.report(dict(options, pods=[pod], networks=[lan], config=config))["pods"]
+    texts = {one["code"]: one["text"] for one in pod["findings"]}
+    assert "MULTUS007" in texts
+    assert told in texts.get("MULTUS013", "")
+    assert ("MULTUS013" in texts) is bool(told)
