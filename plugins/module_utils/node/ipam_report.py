@@ -77,7 +77,11 @@ def report(
         networks, facts = networks + left, facts + more
 
     facts = list(facts)
-    judge = _judge(live, facts) if live is not None else None
+    judge = None
+    if live is not None:
+        from . import ipam_live
+
+        judge = ipam_live.judge_of(live, facts)
     documents = []
     for one in networks:
         try:
@@ -89,8 +93,8 @@ def report(
             continue
         documents.append(document)
         facts = facts + noted
-    if live and live.get("discover"):
-        judge.amend(documents, facts)
+    if judge is not None:
+        ipam_live.amend(judge, documents, facts)
     if any(held["static"] for one in documents for held in one["reservations"]):
         from . import tmpfiles
 
@@ -122,21 +126,6 @@ def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
     from . import findings  # the registry is long, and a healthy node has nothing to tell
 
     return findings.from_facts(facts)
-
-
-def _judge(live: dict[str, Any], facts: list[dict[str, Any]]) -> LiveAttachments:
-    if live.get("discover"):
-        from . import liveness
-
-        judge = liveness.Judge(liveness.gather(dict(liveness.defaults(), attachments=live.get("attachments"))))
-        if judge.fault:
-            facts.append({"kind": "ipam-liveness-unknown", "where": "this node", "reason": judge.fault})
-        return judge
-    from ..host_local.live import LiveAttachments
-
-    if live["attachments"] is None:
-        raise NodenetError("Cannot tell who is alive: give live.attachments, or set live.discover=true")
-    return LiveAttachments(live["attachments"])
 
 
 def data_dirs_of(networks: Sequence[Target], data_dir: str | None = None) -> list[str]:

@@ -218,15 +218,6 @@ class Judge(LiveAttachments):
             return True
         return False if self._evidence.can_judge(container_id) else None
 
-    def amend(self, documents: Iterable[dict[str, Any]], facts: list[dict[str, Any]]) -> None:
-        """Take out of a report what only who could be asked may say: how many leaked, and whose owners nobody knows."""
-        if not self.fault:
-            return
-        for one in documents:
-            for range_set in one["range_sets"]:
-                range_set["leaked"] = None
-        facts[:] = [one for one in facts if one["kind"] != "ipam-unknown-owner"]
-
 
 def defaults() -> dict[str, Any]:
     """Return the options of `gather` with which everything is asked at its usual place."""
