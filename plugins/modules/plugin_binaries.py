@@ -323,7 +323,7 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.nodenet.cni.plugins.module_utils import _ansible
-from ansible_collections.nodenet.cni.plugins.module_utils.node import binaries, put_back
+from ansible_collections.nodenet.cni.plugins.module_utils.node import bin_report, binaries, put_back
 
 
 def main():
@@ -363,8 +363,9 @@ def main():
         else:
             result = put_back.put_back(**places)
         _ansible.warn_findings(module, result["findings"])
-        if not module._diff:
-            del result["diff"]
+        difference = result.pop("diff")
+        if module._diff:
+            result["diff"] = bin_report.as_lines(difference)
         return result
 
     _ansible.run(module, work)

@@ -280,7 +280,10 @@ def open_source(path: str) -> ArchiveSource | DirectorySource:
         return DirectorySource(path) if os.path.isdir(path) else ArchiveSource(path)
     except FileNotFoundError as exc:
         raise NodenetError(
-            f"Cannot read {path} on this node: there is no such file", file=path, src_missing=True
+            f"Cannot read {path} on this node: there is no such file; put it there, or set remote_src to false if it "
+            "is on the controller",
+            file=path,
+            src_missing=True,
         ) from exc
     except OSError as exc:
         raise NodenetError(f"Cannot read {path} on this node: {exc.strerror}", file=path) from exc

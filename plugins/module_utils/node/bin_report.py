@@ -132,7 +132,7 @@ def diff(
     before: Mapping[str, Present],
     after: Mapping[str, Present],
 ) -> dict[str, Any]:
-    """The module's ``diff``: what these plugins were and will be, of those that change."""
+    """What these plugins were and will be, of those that change; as_lines() makes the module's ``diff`` of it."""
     changed = [name for name, action in actions if action not in (UNCHANGED, KEPT)]
     return {
         "before": {name: before[name].words() for name in changed if name in before},
@@ -140,6 +140,18 @@ def diff(
         "before_header": bin_dir,
         "after_header": bin_dir,
     }
+
+
+def as_lines(difference: dict[str, Any]) -> dict[str, str]:
+    """Return a diff that shows each plugin on a line of its own, for the terminal."""
+    lines = {
+        when: "".join(
+            "%s %s\n" % (name, " ".join(f"{key}={value}" for key, value in sorted(words.items())))
+            for name, words in sorted(difference[when].items())
+        )
+        for when in ("before", "after")
+    }
+    return dict(difference, **lines)
 
 
 def _fault(path: str) -> dict[str, Any] | None:
