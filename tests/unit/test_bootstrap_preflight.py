@@ -74,6 +74,14 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path):
             {"plugin_binaries_required": ["a"], "plugin_binaries_checksum": "sha256:0"},
             "plugin_binaries_checksum is for an archive",
         ),
+        (
+            {"plugin_binaries_required": ["a"], "network_conflists": []},
+            "there is no variable network_conflists, networks_conflists is meant",
+        ),
+        (
+            {"plugin_binaries_required": ["a"], "plugin_binary_embedded": ["multus"]},
+            "there is no variable plugin_binary_embedded, plugin_binaries_embedded is meant",
+        ),
     ],
 )
 def test_one_fault(tmp_path, variables, words):

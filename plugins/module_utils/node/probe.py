@@ -188,7 +188,7 @@ class Probe:
         runtime = chain.Runtime(self.node.plugins((), None, self._told), self.records.cache)
         calls = len(self.calls)
         reason, left = probe_leftovers.take_down(runtime, self.target.network, record)
-        if reason and not any(one["error"] for one in self.calls[calls:]):
+        if reason and calls and not any(one["error"] for one in self.calls[calls:]):
             self._fault("node-probe-left-behind", what=reason)
         left = [f"interface {name}" for name in left]
         for data_dir, name in self.target.host_local:
