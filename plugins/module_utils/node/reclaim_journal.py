@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 FOLDER = "reclaimed"
+#: What `prune` leaves: so many journals, and all of the last so many seconds.
+KEEP, KEEP_S = 100, 90 * 86400
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NEEDED_OF_CACHE = {"path": str, "content": str, "mode": int}
 _MOST_NS = 1 << 62
@@ -61,6 +63,26 @@ class Journal:
         files.sweep_temporary(folder)
         files.replace_file(self.path, json.dumps(document, indent=1).encode(), 0o600)
         self.written = True
+
+
+def prune(state_dir: str, now: float) -> int:
+    """Remove journals that nobody will want back, of what runs by itself; return their number.
+
+    Those of the last `KEEP_S` seconds stay, and the newest `KEEP` whatever their age.
+    """
+    folder = os.path.join(state_dir, FOLDER)
+    found = []
+    try:
+        for name in os.listdir(folder):
+            if name.endswith(".json"):
+                path = os.path.join(folder, name)
+                found.append((os.lstat(path).st_mtime, path))
+    except FileNotFoundError:  # none yet, or another run is at it as well
+        return 0
+    gone = [path for mtime, path in sorted(found)[:-KEEP] if mtime < now - KEEP_S]
+    for path in gone:
+        files.remove_file(path)
+    return len(gone)
 
 
 def encoded(content: bytes) -> str:

@@ -20,7 +20,7 @@ import time
 
 from ..cni.errors import NodenetError
 from ..host_local.rows import short_list
-from . import reclaim, reclaim_run
+from . import reclaim, reclaim_journal, reclaim_run
 from .ipam_trend import span
 
 TYPE_CHECKING = False
@@ -70,6 +70,8 @@ def _run(settings: Mapping[str, Any]) -> int:
         + (f" ({reasons})" if reasons else "")
         + where
     )
+    if result["run_id"]:
+        reclaim_journal.prune(options["state_dir"], time.time())
     for one in result["findings"]:
         _say(f"{one['code']} {one['severity']} {one['where']}: {one['text']}; {one['hint']}")
     return 0
