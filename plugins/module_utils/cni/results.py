@@ -28,10 +28,13 @@ _EXACT = 1 << 53
 
 
 def family(address: str) -> str:
-    """Return ``4`` or ``6`` for an address with or without prefix; an IPv4-mapped one is ``4``."""
-    if ":" not in address or (address.lower().startswith("::ffff:") and "." in address):
-        return "4"
-    return "6"
+    """Return ``4`` or ``6`` for an address with or without prefix.
+
+    An IPv4-mapped one is ``4``; what is no address, such as the target of a route that names none, is ``6`` (host-local
+    spec 6).
+    """
+    mapped = address.lower().startswith("::ffff:") and "." in address
+    return "4" if mapped or (address[:1].isdigit() and ":" not in address) else "6"
 
 
 def render(result: Document, version: str) -> Document:

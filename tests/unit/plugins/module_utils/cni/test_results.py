@@ -60,6 +60,15 @@ def test_the_layouts():
     assert old["ip6"]["routes"] == [{"dst": "::/0"}]
 
 
+def test_a_route_without_target_is_one_of_ipv6_in_the_old_layouts():
+    given = {"dst": "<nil>", "gw": "10.0.0.1"}
+    kept = results.render(dict(RESULT, routes=[given]), "0.2.0")
+    assert "routes" not in kept["ip4"]
+    assert kept["ip6"]["routes"] == [given]
+    only = dict(RESULT, routes=[given], ips=[one for one in RESULT["ips"] if ":" not in one["address"]])
+    assert "routes" not in results.render(only, "0.2.0")["ip4"]
+
+
 def test_no_address_has_no_old_layout():
     with pytest.raises(CniError, match="no valid IP addresses"):
         results.render({"ips": [], "routes": []}, "0.2.0")
@@ -74,7 +83,8 @@ def test_unknown_versions():
 
 @pytest.mark.parametrize(
     ("address", "family"),
-    [("10.0.0.1/8", "4"), ("::1/128", "6"), ("::ffff:10.0.0.1/96", "4"), ("::ffff:1/96", "6"), ("::1.2.3.4", "6")],
+    [("10.0.0.1/8", "4"), ("::1/128", "6"), ("::ffff:10.0.0.1/96", "4"), ("::ffff:1/96", "6"), ("::1.2.3.4", "6")]
+    + [("<nil>", "6"), ("", "6")],
 )
 def test_families(address, family):
     assert results.family(address) == family
