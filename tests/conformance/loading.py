@@ -13,7 +13,7 @@ import sys
 
 #: what calls may load of Python that need no TLS
 NO_API = {"__future__", "_ctypes", "_json", "_signal", "_socket", "_stat", "_struct", "binascii", "errno", "posix"}
-NO_API |= {"gc", "select", "time"}
+NO_API |= {"fcntl", "gc", "select", "time"}
 
 
 def loaded(multus, environ, config):

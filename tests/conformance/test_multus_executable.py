@@ -113,19 +113,64 @@ def test_a_reader_that_has_gone_gets_nothing_attached(multus, node):
     assert node.left()[:2] == ([], [])
 
 
+def slow(node, name, seconds):
+    """Let a plugin take a while for an ADD, and tell when that begins."""
+    path = node.root / "bin" / name
+    path.write_text(path.read_text().replace("ADD)\n", "ADD)\n    : > started; sleep %s\n" % seconds, 1))
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_signal_while_a_delegate_runs(multus, node, number):
-    """The delegate goes on, as it does under the Go plugin; the DEL that follows takes down what it has made."""
-    path = node.root / "bin" / "one"
-    path.write_text(path.read_text().replace("ADD)\n", "ADD)\n    : > started; sleep 0.3\n", 1))
+    """The delegate goes on, as it does under the Go plugin; the DEL that comes at once takes down what it makes."""
+    slow(node, "one", 0.7)
     process = start(multus, node, "ADD")
-    deadline = time.monotonic() + 20
-    while not (node.root / "started").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for(node.root / "started")
     process.send_signal(number)
     assert finish(process)[0] == -number
-    while len(node.left()[0]) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert node.left()[0] == ["cid-eth0", "cid-net1"]
+    assert node.left()[0] == ["cid-eth0"]
+    begin = time.monotonic()
+    rc, document, stderr = node.call("DEL")
+    assert (rc, document, stderr) == (0, None, "")
+    assert time.monotonic() - begin > 0.1
+    assert "DEL one net1" in node.calls()
+    assert node.left() == ([], [], [])
+
+
+def test_a_del_while_an_add_runs_waits_for_it(multus, node):
+    slow(node, "two", 0.7)
+    process = start(multus, node, "ADD")
+    wait_for(node.root / "started")
     assert node.call("DEL")[0] == 0
+    assert finish(process)[0] == 0
+    assert node.left() == ([], [], [])
+
+
+def test_a_delegate_that_never_ends_is_not_waited_for(multus, node, monkeypatch):
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import deleting
+
+    monkeypatch.setattr(deleting, "RUNNING_LIMIT_S", 0.3)
+    slow(node, "two", 3)
+    process = start(multus, node, "ADD")
+    wait_for(node.root / "started")
+    rc, document, stderr = node.call("DEL")
+    assert (rc, document) == (0, None)
+    assert "an ADD of this container, or a plugin of it, still runs after 0.3 s" in stderr
+    finish(process)
+    assert node.left()[0] == ["cid-net2"]
+
+
+def test_what_a_delegate_leaves_running_on_purpose_holds_up_no_del(multus, node):
+    path = node.root / "bin" / "one"
+    path.write_text(path.read_text().replace("ADD)\n", "ADD)\n    sleep 3 </dev/null >/dev/null 2>&1 &\n", 1))
+    assert finish(start(multus, node, "ADD"))[0] == 0
+    begin = time.monotonic()
+    assert node.call("DEL")[2] == ""
+    assert time.monotonic() - begin < 2.5
     assert node.left() == ([], [], [])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..cni import results, skel
 from ..cni.errors import INTERNAL, CniError, NodenetError
-from . import cache, ifnames, request
+from . import cache, ifnames, request, running
 from .attachments import interface_names
 from .session import Session, failure
 
@@ -54,7 +54,11 @@ def _add(session: Session) -> Document:
         cache.write(session.config.cni_dir, call.container_id, delegates)
     except CniError as error:
         raise CniError(INTERNAL, f"{prefix}error saving the delegates: {error}") from None
-    return _Adding(session, delegates, names, prefix).run(client, pod)
+    lock = running.begin(cache.path_of(session.config.cni_dir, call.container_id))
+    try:
+        return _Adding(session, delegates, names, prefix).run(client, pod)
+    finally:
+        running.end(lock)
 
 
 def _find_pod(session: Session, client: Client, prefix: str) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import posix
 from ..cni import gojson, skel
 from ..cni.errors import INTERNAL, CniError, NodenetError, go_strerror
 from ..cni.invoke import Attachment
-from . import cache
+from . import cache, running
 from .attachments import interface_name, interface_names
 from .delegate import Unknown, load_delegate
 from .session import Session, call_failed, failure
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # the kubelet tries again and again, and what it waits for may be this very node's API server
 _API_LIMIT_S = 5.0
+RUNNING_LIMIT_S = 5.0
 
 
 def delete(call: Call, journal: Journal) -> None:
@@ -45,6 +46,11 @@ def _delete(session: Session) -> None:
     session.read_pod_args()
     _look_for_readiness(session)
     directory, container_id = session.config.cni_dir, session.call.container_id
+    if not running.wait(cache.path_of(directory, container_id), RUNNING_LIMIT_S):
+        session.journal.note(
+            f"Multus: [{session.pod}]: an ADD of this container, or a plugin of it, still runs after "
+            f"{RUNNING_LIMIT_S:g} s; what it attaches from now on stays"
+        )
     try:
         delegates = cache.read(directory, container_id)
     except cache.Unusable as fault:

@@ -1,0 +1,69 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether an ADD of a container still runs: that of a Multus, or of a plugin that went on when Multus was killed.
+
+What such a plugin attaches after a DEL would stay for ever. So an ADD holds a lock on its delegates cache, which its
+plugins inherit, and a DEL waits for it. When the ADD has come to its end it gives the lock up for all of them, since a
+plugin may leave a process behind on purpose.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import posix
+import time
+
+from ..cni import paths
+
+_PAUSE_S = 0.02
+_FLAGS = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
+
+
+def begin(cache_file: str) -> int:
+    """Take the lock and return its descriptor, which plugins inherit; -1 if that is not possible."""
+    try:
+        fd = posix.open(cache_file, _FLAGS)
+    except (OSError, ValueError):
+        return -1
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        posix.set_inheritable(fd, True)
+    except OSError:  # a file system without locks
+        paths.close(fd)
+        return -1
+    return fd
+
+
+def end(fd: int) -> None:
+    """Give the lock up, also for processes that have inherited it."""
+    if fd < 0:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    except OSError:
+        pass
+    paths.close(fd)
+
+
+def wait(cache_file: str, limit_s: float) -> bool:
+    """Wait until no ADD runs that has the lock; tell whether that came true within *limit_s* seconds."""
+    try:
+        fd = posix.open(cache_file, _FLAGS)
+    except (OSError, ValueError):
+        return True
+    deadline = time.monotonic() + limit_s
+    try:
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    return False
+            except OSError:
+                return True
+            time.sleep(_PAUSE_S)
+    finally:
+        paths.close(fd)
