@@ -30,7 +30,11 @@ FOLDERS = (
     "tests/unit/plugins/module_utils",
     "tests/unit/plugins/plugin_utils",
 )
-FILES = ("pytest.ini", "tests/conftest.py", *(f"tests/unit/{name}.py" for name in ("api_server", "audits", "plugin_files")))
+FILES = (
+    "pytest.ini",
+    "tests/conftest.py",
+    *(f"tests/unit/{name}.py" for name in ("api_server", "audits", "plugin_files")),
+)
 # The races need this long to show a fault surely.
 RACE_SECONDS = "2"
 
