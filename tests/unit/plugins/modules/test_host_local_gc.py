@@ -10,8 +10,8 @@ import os
 
 import pytest
 
+from ansible_collections.nodenet.cni.plugins.doc_fragments._options import ModuleDocFragment
 from ansible_collections.nodenet.cni.plugins.module_utils.node import liveness
-from ansible_collections.nodenet.cni.plugins.modules import host_local_gc
 
 A, B, C = (letter * 64 for letter in "abc")
 
@@ -153,7 +153,7 @@ def test_a_data_dir_that_other_nodes_may_share(node):
 
 
 def test_the_defaults_are_those_of_the_library():
-    documented = host_local_gc.DOCUMENTATION
+    documented = ModuleDocFragment.LIVENESS
     for path in (liveness.STORAGE_ROOT, liveness.CRIO_ADDRESS, *liveness.RESULTS_DIRS):
         assert path in documented
     assert set(liveness.defaults()) == {
