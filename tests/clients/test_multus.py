@@ -40,13 +40,14 @@ STATUS = "k8s.v1.cni.cncf.io/network-status"
 API_S = 3
 #: what a loaded machine may add to that, with three plugins and the end of a pod
 REST_S = 12
-# what the plugin made is there, and nobody knows: its caller is killed before it sees the result
+# the plugin attaches the pod, and its caller never sees the result: it is killed before that begins, or when it is done
 KILLS_ITS_CALLER = """#!/bin/sh
+[ "$CNI_COMMAND" = ADD ] || exec {plugins}/macvlan
+{before}
 {plugins}/macvlan
-ended=$?
-[ "$CNI_COMMAND" != ADD ] || kill -KILL $PPID
-exit $ended
+{after}
 """
+KILL = "kill -KILL $PPID; sleep 0.3"
 
 
 def ipam(data_dir, number):
@@ -243,11 +244,12 @@ def test_a_pod_that_the_api_does_not_let_be(node, fault, told):
     assert node.left() == NOTHING
 
 
-def test_an_add_that_is_killed(node):
-    """The last plugin has made its interface when multus is killed; containerd's DEL takes down all three networks."""
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_add_that_is_killed(node, when):
+    """The last plugin makes its interface all the same; containerd's DEL takes down all three networks."""
     plugin = node.work / "bin" / "macvlan"
     script = node.work / "bin" / ".killing"
-    script.write_text(KILLS_ITS_CALLER.format(plugins=GO_PLUGINS))
+    script.write_text(KILLS_ITS_CALLER.format(plugins=GO_PLUGINS, **dict({"before": "", "after": ""}, **{when: KILL})))
     script.chmod(0o755)
     script.rename(plugin)
     try:
