@@ -11,7 +11,6 @@ import os
 import pytest
 
 from ansible_collections.nodenet.cni.plugins.doc_fragments._options import ModuleDocFragment
-from ansible_collections.nodenet.cni.plugins.doc_fragments._options import ModuleDocFragment
 from ansible_collections.nodenet.cni.plugins.module_utils.node import liveness
 
 A, B, C = (letter * 64 for letter in "abc")
