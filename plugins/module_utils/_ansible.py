@@ -82,6 +82,8 @@ def diff(before: t.Iterable[str], after: t.Iterable[str], header: str) -> dict[s
 
 
 def _printable(text: str) -> str:
+    if os.geteuid() and ("permission denied" in text.lower() or "not permitted" in text.lower()):
+        text += "; the task does not run as root, as become would let it"
     if text.isascii() and "\0" not in text:
         return text
     from .host_local.rows import printable  # names that are no UTF-8 are rare

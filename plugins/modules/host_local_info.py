@@ -310,18 +310,9 @@ def main():
     params = module.params
 
     def function():
-        return report(
-            params["conf_dir"],
-            params["flannel_subnet_file"],
-            names=params["networks"],
-            data_dir=params["data_dir"],
-            config=params["config"],
-            live=params["live"],
-            lock_timeout=params["lock_timeout"],
-            results_dirs=params["results_dirs"],
-            previous=params["previous"],
-            compact=params["compact"],
-        )
+        names = ("data_dir", "config", "live", "lock_timeout", "results_dirs", "previous", "compact")
+        more = {name: params[name] for name in names}
+        return report(params["conf_dir"], params["flannel_subnet_file"], names=params["networks"], **more)
 
     _ansible.run(module, function)
 

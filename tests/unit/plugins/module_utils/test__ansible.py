@@ -153,3 +153,12 @@ def test_findings_are_warnings_unless_they_are_for_information():
 
 def test_places_of_kernel_settings_stand_in_the_options_as_in_the_library():
     assert _options.BOOT["sysctl_others"]["default"] == list(sysctls.OTHER_PLACES)
+
+
+@pytest.mark.parametrize("reason", ["Permission denied", "Operation not permitted", "no space left on device"])
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_who_is_not_root_is_told_so_when_something_is_denied(run, monkeypatch, reason, uid):
+    monkeypatch.setattr(_ansible.os, "geteuid", lambda: uid)
+    for error in (NodenetError(f"Cannot write x in /etc: {reason}"), OSError(13, reason, "/etc/x")):
+        told = run(raising(error))["msg"].endswith("; the task does not run as root, as become would let it")
+        assert told is (uid != 0 and "device" not in reason)
