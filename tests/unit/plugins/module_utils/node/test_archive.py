@@ -115,8 +115,8 @@ def test_missing_source_can_be_told_from_other_faults(tmp_path):
         archive.open_source(str(tmp_path / "none.tgz"))
     assert caught.value.facts["src_missing"] is True
     assert str(caught.value) == (
-        f"Cannot read {tmp_path}/none.tgz on this node: there is no such file; put it there, or set remote_src to false "
-        "if it is on the controller"
+        f"Cannot read {tmp_path}/none.tgz on this node: there is no such file; put it there, or set remote_src to "
+        "false if it is on the controller"
     )
 
 
