@@ -54,8 +54,13 @@ class Bundle:
         """Run a module."""
         name = module.__name__
         _is_package, _path, start, size = self._places[name]
-        module.__file__ = self._path(name)
-        exec(loads(posix.pread(self._fd, size, self._start + start)), module.__dict__)
+        path = module.__file__ = self._path(name)
+        try:
+            code = loads(posix.pread(self._fd, size, self._start + start))
+        except (EOFError, ValueError, TypeError):  # cut off or damaged
+            with open(path, "rb") as stream:
+                code = compile(stream.read(), path, "exec", dont_inherit=True)
+        exec(code, module.__dict__)
 
 
 def install(fd: int, start: int, root: str, places: Mapping[str, Place]) -> None:

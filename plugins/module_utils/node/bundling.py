@@ -54,6 +54,12 @@ def is_whole(data: bytes, sources: Mapping[str, str], root: str) -> bool:
     return data[:at] == _head(sources, root) + hashlib.sha256(data[at:]).digest()
 
 
+def is_sound(data: bytes, magic: bytes) -> bool:
+    """Tell whether *data* is undamaged byte code for the Python whose mark is *magic*."""
+    at = HEAD - NUMBER
+    return data.startswith(magic) and data[at - _DIGEST : at] == hashlib.sha256(data[at:]).digest()
+
+
 def _head(sources: Mapping[str, str], root: str) -> bytes:
     digest = hashlib.sha256(root.encode("utf-8", "surrogateescape"))
     for path in sorted(sources):

@@ -63,7 +63,7 @@ CODES = {
     ),
     "bin-embedded-stale": (
         "BIN011", "warning", CARRIES_ON,
-        "its byte code is not of {python}, which is {version} now, so that every call compiles the code anew",
+        "its byte code is damaged or not of {python}, which is {version} now, so each call compiles the code anew",
         "run plugin_binaries again; until then calls take several times as long",
     ),
     "bin-dir-unreadable": (

@@ -122,15 +122,15 @@ def _byte_code(root: str, plugin: str, python: Python) -> str:
     if python.problem:
         return STALE
     others = os.path.join(package, vendoring.DIRECTORY, "")
-    compiled = [os.path.join(root, plugin + bundling.SUFFIX)]
-    for here, name in sources:
-        if here.startswith(others):
-            compiled.append(os.path.join(here, "__pycache__", f"{name[:-3]}.{python.tag}.pyc"))
-    for path in compiled:
-        try:
-            with open(path, "rb") as stream:
-                if stream.read(len(python.magic)) != python.magic:
-                    return STALE
-        except OSError:
-            return STALE
+    try:
+        with open(os.path.join(root, plugin + bundling.SUFFIX), "rb") as stream:
+            if not bundling.is_sound(stream.read(), python.magic):
+                return STALE
+        for here, name in sources:
+            if here.startswith(others):
+                with open(os.path.join(here, "__pycache__", f"{name[:-3]}.{python.tag}.pyc"), "rb") as stream:
+                    if stream.read(len(python.magic)) != python.magic:
+                        return STALE
+    except OSError:
+        return STALE
     return FRESH

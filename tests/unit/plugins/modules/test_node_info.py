@@ -189,7 +189,7 @@ def test_embedded_executables_after_an_upgrade_of_python(run_module, options, no
         path.unlink()
     result = run_module(NAME, options(gather=["binaries"]))
     assert [row["byte_code"] for row in result["binaries"]["embedded"]] == ["stale"]
-    assert [one["text"].startswith("its byte code is not of ") for one in result["findings"]] == [True]
+    assert [one["text"].startswith("its byte code is damaged or not of ") for one in result["findings"]] == [True]
 
 
 def test_a_file_in_the_place_of_a_directory(run_module, fails, options, node):

@@ -97,13 +97,15 @@ def test_another_interpreter_is_asked(bin_dir, tmp_path):
     assert look(bin_dir)[0][0]["byte_code"] == "fresh"
 
 
-@pytest.mark.parametrize("damage", ["gone", "magic", "cut"])
+@pytest.mark.parametrize("damage", ["gone", "magic", "cut", "half", "bit"])
 def test_byte_code_that_python_does_not_take(bin_dir, damage):
     victim = byte_code(bin_dir)[0]
     if damage == "gone":
         victim.unlink()
     else:
-        victim.write_bytes(b"\0\0\0\0" + victim.read_bytes()[4:] if damage == "magic" else b"")
+        data = victim.read_bytes()
+        damaged = {"magic": b"\0\0\0\0" + data[4:], "cut": b"", "half": data[: len(data) // 2]}
+        victim.write_bytes(damaged.get(damage, data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]))
     assert look(bin_dir)[1] == ["bin-embedded-stale"]
 
 

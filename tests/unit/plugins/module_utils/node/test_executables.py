@@ -105,7 +105,9 @@ def test_only_what_the_plugin_imports_is_there_and_all_of_it_runs_from_byte_code
     assert version(path).startswith(b'{"cniVersion"')
 
 
-@pytest.mark.parametrize("damage", ["gone", "of another Python", "cut in the head", "cut in the table", "empty"])
+@pytest.mark.parametrize(
+    "damage", ["gone", "of another Python", "cut in the head", "cut in the table", "cut behind it", "empty"]
+)
 def test_without_byte_code_of_this_python_it_runs_from_the_sources_and_writes_none(bin_dir, damage):
     """After an upgrade of the node's Python."""
     path = build(bin_dir)
@@ -116,7 +118,8 @@ def test_without_byte_code_of_this_python_it_runs_from_the_sources_and_writes_no
     elif damage == "of another Python":
         code.write_bytes(b"\0\0\r\n" + code.read_bytes()[4:])
     else:
-        os.truncate(str(code), {"cut in the head": 20, "cut in the table": bundling.HEAD + 100, "empty": 0}[damage])
+        size = {"cut in the head": 20, "cut in the table": bundling.HEAD + 100, "cut behind it": 10000, "empty": 0}
+        os.truncate(str(code), size[damage])
     assert version(path).startswith(b'{"cniVersion"')
     assert not [here for here, _directories, _names in os.walk(str(root)) if here.endswith("__pycache__")]
 
