@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import socket
@@ -404,6 +405,43 @@ def test_gc_takes_down_what_has_lost_its_delegates_cache(node):
     assert valid(node) == set()
 
 
+def test_gc_leaves_a_container_alone_whose_add_takes_long(node):
+    """All files are old, but the ADD, or a plugin of it, still has the lock."""
+    assert node.call("ADD")[0] == 0
+    node.age()
+    node.calls()
+    before = node.left()
+    listed: dict = {"cni.dev/valid-attachments": []}
+    with (node.root / "cni" / "cid").open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_SH)
+        assert node.call("GC", **listed)[0] == 0
+        assert node.calls() == ["GC main"]
+        assert node.left() == before
+        assert valid(node) == {("cid", "eth0"), ("cid", "net1"), ("cid", "net2")}
+    assert node.call("GC", **listed)[0] == 0
+    assert node.left() == ([], [], [])
+
+
+def test_gc_looks_at_the_age_again_once_it_has_the_lock(node, monkeypatch):
+    """An ADD of the same id that begins in the midst of a GC writes the cache anew."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import running
+
+    assert node.call("ADD")[0] == 0
+    node.age()
+    node.calls()
+    before = node.left()
+    alone = running.alone
+
+    def late(path, limit_s):
+        os.utime(path)
+        return alone(path, limit_s)
+
+    monkeypatch.setattr(running, "alone", late)
+    assert node.call("GC", **{"cni.dev/valid-attachments": []})[0] == 0
+    assert node.calls() == ["GC main"]
+    assert node.left() == before
+
+
 @pytest.mark.parametrize("lost", ["main-net", "one", "two"])
 def test_gc_deletes_the_interface_of_each_result(node, lost):
     """What has lost its result is not guessed: another network's interface must not be taken for it."""
@@ -447,7 +485,7 @@ def test_gc_removes_a_cache_without_results_and_no_file_of_others(node):
     assert (rc, document) == (0, None)
     assert node.calls() == ["GC main"]
     assert node.left()[2] == ["notes"]
-    assert "GC leaves container notes alone" in stderr
+    assert "GC leaves the delegates cache of notes alone" in stderr
 
 
 @pytest.mark.parametrize("damage", [False, True])

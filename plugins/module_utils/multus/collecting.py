@@ -13,7 +13,7 @@ import posix
 import time
 
 from ..cni.errors import INTERNAL, CniError
-from . import cache
+from . import cache, running
 from .deleting import take_down_entry
 
 TYPE_CHECKING = False
@@ -34,18 +34,22 @@ def collect(session: Session, delegates: Sequence[Delegate], listed: Sequence[tu
     are valid as well, and what has been made a moment ago. Raises CniError with one line for each failure, after all
     was tried.
     """
-    directory = session.config.cni_dir
-    alive = {one[0] for one in listed}
-    cached = cache.containers(directory)
-    stale = [one for one in cached if one not in alive and _is_old(cache.path_of(directory, one))]
-    # a container whose delegates were cached a moment ago is being attached right now
-    kept = alive.union(cached).difference(stale)
-    faults = _collect_results(session, kept)
-    _forget_delegates(session, stale)
+    kept = {one[0] for one in listed}
+    cached = [one for one in cache.containers(session.config.cni_dir) if one not in kept]
+    entries = session.attached()
+    faults: list[str] = []
+    for container_id in cached:
+        own = [one for one in entries if one.container_id == container_id]
+        if not _collect_container(session, container_id, own, faults):
+            kept.add(container_id)
+    without = kept.union(cached)
+    _take_down(
+        session, [one for one in entries if one.container_id not in without and _is_settled(session, one)], faults
+    )
     valid = list(listed)
     for entry in session.attached():
         attached = (entry.container_id, entry.ifname)
-        if attached not in valid and (entry.container_id in kept or not _is_old(_path(session, entry))):
+        if attached not in valid and (entry.container_id in kept or not _is_settled(session, entry)):
             valid.append(attached)
     for delegate in delegates:
         try:
@@ -56,36 +60,48 @@ def collect(session: Session, delegates: Sequence[Delegate], listed: Sequence[tu
         raise CniError(INTERNAL, "\n".join(faults))
 
 
-def _collect_results(session: Session, kept: set[str]) -> list[str]:
-    """Take down what the cached results of all other containers tell of; return what failed."""
-    faults = []
-    for entry in session.attached():
-        if entry.container_id in kept or not _is_old(_path(session, entry)):
-            continue
+def _collect_container(session: Session, container_id: str, entries: Sequence[Entry], faults: list[str]) -> bool:
+    """Take down a container that has a delegates cache; tell false if an ADD of it runs or has ended a moment ago."""
+    path = cache.path_of(session.config.cni_dir, container_id)
+    lock = running.alone(path, 0)
+    if lock is None:
+        return False
+    try:
+        # only with the lock: until then another ADD may have written the file anew
+        if not _is_old(path) or not all(_is_settled(session, one) for one in entries):
+            return False
+        _forget(session, container_id, entries, faults)
+    finally:
+        running.end(lock)
+    return True
+
+
+def _forget(session: Session, container_id: str, entries: Sequence[Entry], faults: list[str]) -> None:
+    """Take down what a container has. Its delegates cache goes when all that is done, and no file of somebody else."""
+    directory = session.config.cni_dir
+    done = _take_down(session, entries, faults)
+    try:
+        cache.read(directory, container_id)
+    except cache.Unusable as fault:
+        session.journal.note(f"Multus: GC leaves the delegates cache of {container_id} alone: {fault}")
+        return
+    if done:
+        cache.remove(directory, container_id)
+
+
+def _take_down(session: Session, entries: Sequence[Entry], faults: list[str]) -> bool:
+    """Take down what cached results tell of; tell whether that succeeded for all."""
+    before = len(faults)
+    for entry in entries:
         try:
             take_down_entry(session, entry, entry.netns)
         except CniError as error:
             faults.append(f"failed to delete stale attachment {entry.container_id} {entry.ifname}: {error}")
-    return faults
+    return len(faults) == before
 
 
-def _forget_delegates(session: Session, stale: Sequence[str]) -> None:
-    """Remove the delegates caches of containers that have nothing attached any more, and no file of somebody else."""
-    directory = session.config.cni_dir
-    left = {one.container_id for one in session.attached()}
-    for container_id in stale:
-        if container_id in left:
-            continue
-        try:
-            cache.read(directory, container_id)
-        except cache.Unusable as fault:
-            session.journal.note(f"Multus: GC leaves container {container_id} alone: {fault}")
-            continue
-        cache.remove(directory, container_id)
-
-
-def _path(session: Session, entry: Entry) -> str:
-    return session.results.path(entry.network, entry.container_id, entry.ifname)
+def _is_settled(session: Session, entry: Entry) -> bool:
+    return _is_old(session.results.path(entry.network, entry.container_id, entry.ifname))
 
 
 def _is_old(path: str) -> bool:

@@ -49,21 +49,42 @@ def end(fd: int) -> None:
 
 def wait(cache_file: str, limit_s: float) -> bool:
     """Wait until no ADD runs that has the lock; tell whether that came true within *limit_s* seconds."""
-    try:
-        fd = posix.open(cache_file, _FLAGS)
-    except (OSError, ValueError):
-        return True
+    fd = alone(cache_file, limit_s)
+    if fd is None:
+        return False
+    end(fd)
+    return True
+
+
+def alone(cache_file: str, limit_s: float) -> int | None:
+    """Take the lock for oneself and return its descriptor, which `end` takes; -1 if there is no such file.
+
+    None if an ADD has the lock, and still has it after *limit_s* seconds.
+    """
     deadline = time.monotonic() + limit_s
-    try:
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    return False
-            except OSError:
-                return True
+    while True:
+        try:
+            fd = posix.open(cache_file, _FLAGS)
+        except (OSError, ValueError):
+            return -1
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            paths.close(fd)
+            if time.monotonic() >= deadline:
+                return None
             time.sleep(_PAUSE_S)
-    finally:
-        paths.close(fd)
+            continue
+        except OSError:  # a file system without locks
+            return fd
+        if is_in_place(fd, cache_file):
+            return fd
+        paths.close(fd)  # another ADD has put its own in the place of it
+
+
+def is_in_place(fd: int, cache_file: str) -> bool:
+    """Tell whether the file of a descriptor is still the one at that path."""
+    try:
+        return paths.same_file(posix.fstat(fd), posix.stat(cache_file))
+    except (OSError, ValueError):
+        return False
