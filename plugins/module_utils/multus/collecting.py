@@ -4,7 +4,8 @@
 
 """GC: what belongs to containers that the runtime no longer knows is taken down, and delegates are told (M12).
 
-As in libcni a cached result says how: it has the interface, CNI_ARGS and runtimeConfig that the ADD had.
+As in libcni a cached result says how: it has the interface, CNI_ARGS and runtimeConfig that the ADD had. What an ADD
+left that was killed in the midst has no such result, and is in the delegates cache only.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import posix
 import time
 
 from ..cni.errors import INTERNAL, CniError
+from ..cni.invoke import Attachment
 from . import cache, running
-from .deleting import take_down_entry
+from .attachments import capability_args, interface_names
+from .deleting import complete, take_down_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from .session import Session
 
 _GRACE_S = 60  # an ADD that runs right now is not in the list yet
+_UNKNOWN_S = 86400  # what nobody can take down is kept no longer
+_OF_ONE_NETWORK = ("IP", "MAC")  # CNI_ARGS that tell what a network was asked for
 
 
 def collect(session: Session, delegates: Sequence[Delegate], listed: Sequence[tuple[str, str]]) -> None:
@@ -80,13 +85,61 @@ def _forget(session: Session, container_id: str, entries: Sequence[Entry], fault
     """Take down what a container has. Its delegates cache goes when all that is done, and no file of somebody else."""
     directory = session.config.cni_dir
     done = _take_down(session, entries, faults)
+    leaves = f"Multus: GC leaves the delegates cache of {container_id} alone: "
     try:
-        cache.read(directory, container_id)
+        delegates = cache.read(directory, container_id) or []
     except cache.Unusable as fault:
-        session.journal.note(f"Multus: GC leaves the delegates cache of {container_id} alone: {fault}")
+        session.journal.note(leaves + str(fault))
         return
-    if done:
-        cache.remove(directory, container_id)
+    lost, unknown = _without_result(delegates, entries)
+    for delegate, interface in lost:
+        try:
+            _take_down_lost(session, delegate, container_id, interface, entries)
+        except CniError as error:
+            faults.append(f"failed to delete stale attachment {container_id} {interface}: {error}")
+            done = False
+    if not done:
+        return
+    if unknown:
+        text = f"nothing tells which interface network {delegates[0].name} had, if it was attached at all"
+        if not _is_old(cache.path_of(directory, container_id), _UNKNOWN_S):
+            session.journal.note(leaves + text)
+            return
+        session.journal.note(f"Multus: GC removes the delegates cache of {container_id}: {text}")
+    cache.remove(directory, container_id)
+
+
+def _without_result(delegates: Sequence[Delegate], entries: Sequence[Entry]) -> tuple[list[tuple[Delegate, str]], bool]:
+    """Return the networks that have no cached result, each with its interface.
+
+    An ADD that was killed has attached them or not. The second value tells that the first network is one of them, and
+    that nothing says how its interface is called.
+    """
+    names = interface_names(delegates, "")
+    attached = {(one.network, one.ifname) for one in entries}
+    pairs = [(delegate, name) for delegate, name in zip(delegates, names) if name]
+    lost = [(delegate, name) for delegate, name in pairs if (delegate.network, name) not in attached]
+    others = {(delegate.network, name) for delegate, name in pairs}
+    master = delegates[0].network
+    unknown = not names[0] and not any(one[0] == master for one in attached.difference(others))
+    return lost, unknown
+
+
+def _take_down_lost(
+    session: Session, delegate: Delegate, container_id: str, interface: str, entries: Sequence[Entry]
+) -> None:
+    """Call DEL for a network by the delegates cache alone; what the pod is follows from its other attachments."""
+    complete(session, delegate)
+    arguments = capability_args(session.config, delegate, container_id, interface)
+    attached = Attachment(container_id, "", interface, (), arguments)
+    if entries:
+        attached.netns = entries[0].netns
+        attached.args = [pair for pair in entries[0].args if pair[0] not in _OF_ONE_NETWORK]
+    session.runtime.delete(delegate.load(), attached)
+    if delegate.device_id:
+        from . import deviceinfo
+
+        deviceinfo.remove(delegate, container_id, interface)
 
 
 def _take_down(session: Session, entries: Sequence[Entry], faults: list[str]) -> bool:
@@ -104,9 +157,9 @@ def _is_settled(session: Session, entry: Entry) -> bool:
     return _is_old(session.results.path(entry.network, entry.container_id, entry.ifname))
 
 
-def _is_old(path: str) -> bool:
+def _is_old(path: str, limit_s: float = _GRACE_S) -> bool:
     try:
         age = time.time() - posix.stat(path).st_mtime
     except OSError:
         return False
-    return age > _GRACE_S
+    return age > limit_s

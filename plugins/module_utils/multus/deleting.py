@@ -155,7 +155,7 @@ def take_down(session: Session, delegates: Sequence[Delegate]) -> list[CniError]
         if isinstance(delegate, Unknown):
             continue
         interface = interface_name(index, delegate, session.call.ifname)
-        _complete(session, delegate)
+        complete(session, delegate)
         if session.journal.wants("verbose"):
             pod = session.pod
             text = delegate.data.decode("utf-8", "surrogateescape")
@@ -198,7 +198,7 @@ def take_down_entry(session: Session, entry: Entry, netns: str) -> None:
         delegate = load_delegate(gojson.parse(entry.config), entry.config)
     except gojson.SyntaxFault as fault:
         raise CniError(INTERNAL, f"cached result of {entry.network} and {entry.ifname}: {fault}") from None
-    _complete(session, delegate)
+    complete(session, delegate)
     attached = Attachment(entry.container_id, netns, entry.ifname, entry.args, entry.capability_args)
     session.runtime.delete(delegate.load(), attached)
     info = entry.capability_args.get("CNIDeviceInfoFile")
@@ -208,6 +208,7 @@ def take_down_entry(session: Session, entry: Entry, netns: str) -> None:
         deviceinfo.remove_file(info)
 
 
-def _complete(session: Session, delegate: Delegate) -> None:
+def complete(session: Session, delegate: Delegate) -> None:
+    """Give a list that names no version that of the configuration."""
     if delegate.is_list and not delegate.cni_version:
         delegate.set_version(session.config.cni_version)
