@@ -105,6 +105,8 @@ notes:
     container is dead, the reservation stays.
   - An id of a form that no source lists (such as C(<namespace>-<id>) where only plain ids are known) is kept, and
     RV(findings) says so. Empty address files past the grace age go, since nobody can own them.
+  - What was restored is freed again if its owner still seems dead. Only M(nodenet.cni.host_local_gc_timer) leaves it
+    alone.
   - A network whose data directory lies on a file system that other nodes may share, such as NFS, is refused.
   - Neither plugins nor containers are called or changed. To look into namespaces without processes it needs root.
 seealso:

@@ -129,7 +129,8 @@ options:
   restore:
     description:
       - Put back what a run of M(nodenet.cni.host_local_gc) freed in O(network), named by the C(run_id) that it
-        returned. The files get the content, mode and time that they had.
+        returned. The files get the content, mode and time that they had, and M(nodenet.cni.host_local_gc_timer) leaves
+        them alone from then on.
       - An address that somebody else holds by now is left alone and listed in RV(conflicts), whatever O(on_conflict)
         says.
       - No configuration is read for it. With O(data_dir), only what was freed below that directory is meant.

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from reclaim_node import Node, Runtime, sandbox
 
-A, B, C = (sandbox(number) for number in range(3))
+A, B, C, D = (sandbox(number) for number in range(4))
 ROOT = Path(__file__).resolve().parents[2]
 LINKS = ("multi-user.target.wants/nodenet-reclaim-net.service", "timers.target.wants/nodenet-reclaim-net.timer")
 
@@ -268,6 +268,41 @@ def test_it_frees_what_leaked_and_says_so(node):
     assert last.startswith("net: freed 1, kept 2 (1 alive, 1 young); restore with run id ")
     assert node.held() == ["192.0.2.2", "192.0.2.4"]
     assert [one["address"] for one in node.restore(last.rpartition(" ")[2])["added"]] == ["192.0.2.3"]
+
+
+def test_what_was_restored_the_timer_leaves_alone_and_who_is_at_the_keyboard_may_free_it(node):
+    node.schedule("net")
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    node.hold("192.0.2.4", b"")
+    run_id = node.run().stdout.split()[-1]
+    assert node.held() == ["192.0.2.2"]
+    node.restore(run_id, check_mode=True)
+    assert not list((node.state_dir / "reclaimed").glob("*.restored"))
+    node.restore(run_id)
+    node.hold("192.0.2.5", C)
+    said = node.run().stdout.splitlines()
+    assert node.held() == ["192.0.2.2", "192.0.2.3", "192.0.2.4"]
+    assert said[1] == "net: left alone, restored by hand: 192.0.2.3, 192.0.2.4"
+    assert said[2].startswith("net: freed 1, kept 3 (1 alive, 2 restored); ")
+    # its next holder is nobody whom somebody restored
+    node.hold("192.0.2.3", D)
+    node.run()
+    assert node.held() == ["192.0.2.2", "192.0.2.4"]
+    assert [one["address"] for one in node.gc()["removed"]] == ["192.0.2.4"]
+
+
+def test_a_note_of_what_was_restored_that_cannot_be_read_frees_nothing(node, capsys):
+    node.schedule("net")
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    (node.state_dir / "reclaimed").mkdir(parents=True)
+    (node.state_dir / "reclaimed" / "x.restored").write_text('[["net"]]')
+    assert node.main() == 1
+    assert "Cannot tell what was restored" in capsys.readouterr().err
+    assert node.held() == ["192.0.2.2", "192.0.2.3"]
 
 
 def test_nothing_to_do_is_one_line(node):

@@ -17,7 +17,7 @@ from ..host_local.rows import short_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Sequence
+    from typing import Collection, Sequence
 
     from ..host_local.snapshot import Reservation, Snapshot
     from .liveness import Evidence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: Why a reservation goes.
 DEAD, EMPTY = "dead", "empty"
 #: Why a reservation stays.
-STATIC, ALIVE, YOUNG, UNKNOWN, UNCLEAR, DOUBTFUL, CHANGED = (
+STATIC, ALIVE, YOUNG, UNKNOWN, UNCLEAR, DOUBTFUL, CHANGED, RESTORED = (
     "static",
     "alive",
     "young",
@@ -33,6 +33,7 @@ STATIC, ALIVE, YOUNG, UNKNOWN, UNCLEAR, DOUBTFUL, CHANGED = (
     "unclear",
     "doubtful",
     "changed",
+    "restored",
 )
 # the kernel stamps files by a clock that lags behind, and some file systems keep whole seconds
 _STAMP_SLACK = 2.0
@@ -87,13 +88,20 @@ def refuse_bad_evidence(evidence: Evidence) -> None:
         )
 
 
-def decide(looks: Sequence[Look], evidence: Evidence, grace: float, force_empty: bool = False) -> list[Fate]:
+def decide(
+    looks: Sequence[Look],
+    evidence: Evidence,
+    grace: float,
+    force_empty: bool = False,
+    restored: Collection[tuple[str, str, bytes]] = (),
+) -> list[Fate]:
     """Return the fate of every reservation of the selected networks.
 
     :param looks: all networks of the node that can be read: those that are not selected still tell whether the
         sources know anybody here
     :param grace: seconds; a reservation that was made later than that before the sources were asked stays
     :param force_empty: believe sources that know none of the reservations
+    :param restored: network, file name and content of what somebody brought back, which stays whatever the sources say
     :raises NodenetError: the evidence is not to be relied on, nothing may be freed
     """
     refuse_bad_evidence(evidence)
@@ -104,6 +112,9 @@ def decide(looks: Sequence[Look], evidence: Evidence, grace: float, force_empty:
         for one in [*look.snapshot.reservations, *look.snapshot.holding]
     ]
     _doubt(fates, evidence, cutoff)
+    for one in fates:
+        if one.goes and (one.look.network, one.reservation.name, one.reservation.content) in restored:
+            one.reason = RESTORED
     going = [one for one in fates if one.reason == DEAD and one.look.selected]
     if going and not force_empty:
         _expect_a_match(fates, going, evidence, cutoff)

@@ -8,13 +8,15 @@
         {"name", "address", "content", "mode", "mtime_ns", "container_id", "ifname", "reason"}],
         "cache": [{"path", "content", "mode"}]}], "sources": [...]}
 
-``content`` are the bytes of a file in base64, so that they come back as they were.
+``content`` are the bytes of a file in base64, so that they come back as they were. What did come back is noted beside
+it, in ``<run id>.restored``, a list of network, name and content: timers leave that alone.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import fcntl
 import json
 import os
 import re
@@ -25,10 +27,11 @@ from . import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Collection
 
 VERSION = 1
 FOLDER = "reclaimed"
+_RESTORED = ".restored"
 #: What `prune` leaves: so many journals, and all of the last so many seconds.
 KEEP, KEEP_S = 100, 90 * 86400
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -83,6 +86,45 @@ def prune(state_dir: str, now: float) -> int:
     for path in gone:
         files.remove_file(path)
     return len(gone)
+
+
+def mark_restored(state_dir: str, run_id: str, entries: Collection[tuple[str, str, bytes]]) -> None:
+    """Note that these come back by hand: network, file name and content without white space. Errors: OSError."""
+    folder = os.path.join(state_dir, FOLDER)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)  # other networks of the run may be restored at this moment
+        path = os.path.join(folder, run_id + _RESTORED)
+        marks = [[one[0], one[1], encoded(one[2])] for one in sorted(_marks(path) | set(entries))]
+        files.sweep_temporary(folder)
+        files.replace_file(path, json.dumps(marks, indent=1).encode(), 0o600)
+    finally:
+        os.close(fd)
+
+
+def restored(state_dir: str) -> set[tuple[str, str, bytes]]:
+    """Return what `mark_restored` was given, of all runs. Errors: OSError, NodenetError if it cannot be understood."""
+    folder = os.path.join(state_dir, FOLDER)
+    found: set[tuple[str, str, bytes]] = set()
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return found
+    for name in names:
+        if name.endswith(_RESTORED):
+            found |= _marks(os.path.join(folder, name))
+    return found
+
+
+def _marks(path: str) -> set[tuple[str, str, bytes]]:
+    try:
+        with open(path, "rb") as stream:
+            listed = json.loads(stream.read())
+        return {(network, name, base64.b64decode(content, validate=True)) for network, name, content in listed}
+    except FileNotFoundError:
+        return set()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise NodenetError(f"Cannot tell what was restored: {path} cannot be understood: {error}") from None
 
 
 def encoded(content: bytes) -> str:

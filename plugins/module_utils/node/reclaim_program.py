@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(settings: Mapping[str, Any]) -> int:
     options = dict(settings["options"], networks=list(settings["options"]["networks"]), all=None, orphans=False)
-    options.update(live=None, force_empty=False)
+    options.update(live=None, force_empty=False, unattended=True)
     deadline = time.monotonic() + settings["wait_s"]
     if not settings["with_static"]:
         looked = _patiently(lambda: reclaim_run.reclaim_addresses(options, check_mode=True), deadline)
@@ -60,6 +60,10 @@ def _run(settings: Mapping[str, Any]) -> int:
     for one in result["removed"]:
         holder = " ".join(part for part in (one["container_id"], one["ifname"]) if part) or "nobody"
         _say(f"{one['network']}: freed {one['address']}, was held by {holder} for {span(one['age_s'])}")
+    restored = [one for one in result["kept"] if one["reason"] == reclaim.RESTORED]
+    if restored:
+        shown = short_list(one["address"] for one in restored)
+        _say(f"{', '.join(options['networks'])}: left alone, restored by hand: {shown}")
     kept: dict[str, int] = {}
     for one in result["kept"]:
         kept[one["reason"]] = kept.get(one["reason"], 0) + 1

@@ -55,7 +55,8 @@ class _Plan:
 def restore(options: Mapping[str, Any], check_mode: bool) -> Restored:
     """Put back what a run freed in one network, but for addresses that somebody has got since.
 
-    Files come back as they were, with content, mode and time, and so do the entries of result caches.
+    Files come back as they were, with content, mode and time, and so do the entries of result caches. Timers would free
+    them again within the hour, so it is noted that these are to be left alone.
 
     :raises NodenetError: unknown run or network, or something cannot be written; nothing is changed then
     """
@@ -72,11 +73,16 @@ def restore(options: Mapping[str, Any], check_mode: bool) -> Restored:
         with Store(data_dir, network, create=False) as store, store.lock(lock_timeout):
             plan = _plan(entries, store.snapshot())
         cache = _missing_cache(freed["cache"], plan)
-        if plan.add and check_mode:
-            files.check_writable(path)
-        elif (plan.add or cache) and not check_mode:
+        unmarked = _unmarked(options["state_dir"], network, plan)
+        if check_mode:
+            if plan.add:
+                files.check_writable(path)
+        elif plan.add or cache or unmarked:
             with Store(data_dir, network) as store, store.lock(lock_timeout):
                 plan = _plan(entries, store.snapshot())
+                unmarked = _unmarked(options["state_dir"], network, plan)
+                if unmarked:  # first, for a timer may run at any moment
+                    reclaim_journal.mark_restored(options["state_dir"], run_id, unmarked)
                 _write(store, plan.add)
                 cache = _missing_cache(freed["cache"], plan)
                 warnings = store.warnings
@@ -90,7 +96,7 @@ def restore(options: Mapping[str, Any], check_mode: bool) -> Restored:
     added = [_row(one, plan.now) for one in plan.add]
     back = sorted(plan.add + plan.held, key=lambda one: (_address(one), one["name"]))
     result = {
-        "changed": bool(plan.add or cache),
+        "changed": bool(plan.add or cache or unmarked),
         "network": network,
         "data_dir": data_dir,
         "reservations": [_row(one, plan.now) for one in back],
@@ -139,6 +145,11 @@ def _plan(entries: Sequence[Mapping[str, Any]], snapshot: Snapshot) -> _Plan:
         else:
             plan.add.append(entry)
     return plan
+
+
+def _unmarked(state_dir: str, network: str, plan: _Plan) -> set[tuple[str, str, bytes]]:
+    back = {(network, one["name"], strip_space(one["content"])) for one in plan.add + plan.held}
+    return back - reclaim_journal.restored(state_dir)
 
 
 def _write(store: Store, entries: Sequence[Mapping[str, Any]]) -> None:

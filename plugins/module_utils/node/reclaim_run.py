@@ -57,6 +57,8 @@ class Outcome:
 def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
     """Free the addresses whose owners are dead, by the options of the module.
 
+    The option ``unattended``, which the module has not, leaves alone what somebody restored.
+
     :raises NodenetError: the evidence is not to be relied on, or something cannot be read or done; what was freed
         before that is in the message and in the journal
     """
@@ -68,7 +70,7 @@ def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
     looks, more = _look(targets, options["lock_timeout"], options["networks"] is not None)
     facts = facts + more
     evidence = liveness.gather(_liveness_options(options))
-    fates = reclaim.decide(looks, evidence, options["grace"], options["force_empty"])
+    fates = _decide(looks, evidence, options)
     going = [one for one in fates if one.goes]
     journal = None
     if going and check_mode:
@@ -94,6 +96,12 @@ def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
 def _liveness_options(options: Mapping[str, Any]) -> dict[str, Any]:
     live = options["live"] or {}
     return dict(options, attachments=live.get("attachments"), list_age=live.get("age") or 0.0)
+
+
+def _decide(looks: Sequence[Look], evidence: Evidence, options: Mapping[str, Any]) -> list[Fate]:
+    # who is at the keyboard may free again what was restored, a timer would do so within the hour
+    restored = reclaim_journal.restored(options["state_dir"]) if options.get("unattended") else ()
+    return reclaim.decide(looks, evidence, options["grace"], options["force_empty"], restored)
 
 
 def is_shared(kind: str) -> bool:
@@ -207,7 +215,7 @@ def _free(
             now = reclaim.Look(look.network, look.data_dir, look.path, store.snapshot())
             others = [reclaim.Look(o.network, o.data_dir, o.path, o.snapshot, False) for o in looks if o is not look]
             fresh = liveness.gather(_liveness_options(options), evidence)
-            again = reclaim.decide([now, *others], fresh, options["grace"], options["force_empty"])
+            again = _decide([now, *others], fresh, options)
             confirmed = reclaim.confirm(fates, again)
             going = [one for one in confirmed if one.goes]
             entries = [_entry(store, one) for one in going]
