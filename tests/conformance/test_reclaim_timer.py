@@ -161,6 +161,32 @@ def test_at_boot_alone_there_is_no_timer(node):
     ]
 
 
+def test_drop_ins_and_whatever_else_begins_like_a_unit_stay(node):
+    node.schedule("net")
+    drop_in = node.units / "nodenet-reclaim-net.service.d" / "nice.conf"
+    drop_in.parent.mkdir()
+    drop_in.write_text("[Service]\nNice=10\n")
+    (node.units / "nodenet-reclaim-x.service").mkdir()
+    os.mkfifo(node.units / "nodenet-reclaim-y.timer")
+    copy = node.units / "nodenet-reclaim-net.service.orig"
+    shutil.copy(node.units / "nodenet-reclaim-net.service", copy)
+    assert not node.schedule("net")["changed"]
+    assert set(actions(node.schedule()).values()) == {"removed"}
+    assert sorted(path.name for path in node.units.iterdir()) == [
+        *("nodenet-reclaim-net.service.d", copy.name, "nodenet-reclaim-x.service", "nodenet-reclaim-y.timer"),
+    ]
+    assert drop_in.exists()
+
+
+def test_only_settings_of_ours_are_removed(node):
+    node.schedule("net", "other")
+    for name in ("net.orig", "net.jsonx", "net", "notes.json"):
+        (node.settings / name).write_text("mine")
+    (node.settings / "other.json").write_text('{"of": "somebody else"}')
+    node.schedule()
+    assert listing(node.settings) == ["net", "net.jsonx", "net.orig", "notes.json", "other.json"]
+
+
 def test_systemd_takes_the_units(node, monkeypatch):
     analyze = shutil.which("systemd-analyze", path="/usr/bin:/bin")
     if analyze is None:

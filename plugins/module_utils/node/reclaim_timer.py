@@ -228,11 +228,32 @@ def _ours(units: str, settings: str, program: str) -> list[str]:
         for name in _names(folder):
             path = os.path.join(folder, name)
             own = os.path.join(units, name)
-            if name.startswith(_PREFIX) and _text(_present(own)).startswith(HEAD):
+            if _is_unit(path) and _is_unit(own) and _text(_present(own)).startswith(HEAD):
                 found.append(path)
     unit_names = {os.path.basename(path)[len(_PREFIX) :].rpartition(".")[0] for path in found}
-    found += [os.path.join(settings, one) for one in _names(settings) if one[: -len(".json")] in unit_names]
+    for name in sorted(unit_names):
+        path = os.path.join(settings, f"{name}.json")
+        if _are_settings(path):
+            found.append(path)
     return [*found, *([program] if os.path.exists(program) else [])]
+
+
+def _is_unit(path: str) -> bool:
+    """Tell whether a path may be a unit of ours, or a link to one; directories with drop-ins begin like it."""
+    name = os.path.basename(path)
+    ours = name.startswith(_PREFIX) and name.endswith((".service", ".timer"))
+    return ours and (os.path.islink(path) or os.path.isfile(path))
+
+
+def _are_settings(path: str) -> bool:
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as stream:
+            found = json.loads(stream.read())
+    except ValueError:
+        return False
+    return isinstance(found, dict) and {"options", "wait_s"} <= set(found)
 
 
 def _names(folder: str) -> list[str]:
