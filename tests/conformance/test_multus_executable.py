@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -150,6 +152,80 @@ def test_a_del_while_an_add_runs_waits_for_it(multus, node):
     assert node.call("DEL")[0] == 0
     assert finish(process)[0] == 0
     assert node.left() == ([], [], [])
+
+
+def locked(path):
+    """Return the lock of a running ADD on a file, as a process would have that this ADD has started."""
+    stream = path.open()
+    fcntl.flock(stream, fcntl.LOCK_SH)
+    return stream
+
+
+def is_locked(path):
+    with path.open() as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_a_second_add_waits_for_the_first(node, monkeypatch):
+    """It would put a file in the place of the one by whose lock a DEL knows that the first still runs."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import adding
+
+    monkeypatch.setattr(adding, "_OTHER_LIMIT_S", 0.2)
+    cache = node.root / "cni" / "cid"
+    cache.parent.mkdir()
+    cache.write_text("the first")
+    with locked(cache):
+        rc, document, _stderr = node.call("ADD")
+        assert (rc, document["code"]) == (1, 11)
+        assert "another ADD of this container, or a plugin of it, still runs" in document["msg"]
+        assert cache.read_text() == "the first"
+        assert node.calls() == []
+        os.utime(cache, (time.time() - 400,) * 2)
+        assert node.call("ADD")[0] == 0, "what was left running on purpose holds it up for minutes only"
+    assert node.call("DEL")[0] == 0
+    assert node.left() == ([], [], [])
+
+
+def test_a_cache_has_its_lock_before_its_name(node, monkeypatch):
+    import posix
+
+    seen = []
+    rename = posix.rename
+
+    def look(source, target):
+        rename(source, target)
+        if target == str(node.root / "cni" / "cid"):
+            seen.append(is_locked(node.root / "cni" / "cid"))
+
+    monkeypatch.setattr(posix, "rename", look)
+    assert node.call("ADD")[0] == 0
+    assert seen == [True]
+    assert not is_locked(node.root / "cni" / "cid")
+
+
+def test_the_wait_goes_on_for_a_file_that_has_come_in_between(tmp_path):
+    """The one that was waited for has gone; another ADD has the lock of what is in its place."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import running
+
+    path, fresh = tmp_path / "cid", tmp_path / "fresh"
+    path.write_text("old")
+    fresh.write_text("new")
+    old, new = locked(path), locked(fresh)
+
+    def replace():
+        os.rename(fresh, path)
+        old.close()
+
+    later = threading.Timer(0.1, replace)
+    later.start()
+    with new:
+        assert not running.wait(str(path), 0.6)
+    later.join()
+    assert running.wait(str(path), 0)
 
 
 def test_a_delegate_that_never_ends_is_not_waited_for(multus, node, monkeypatch):

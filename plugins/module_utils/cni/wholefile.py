@@ -10,6 +10,10 @@ import posix
 
 from . import paths
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
 _READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK  # a named pipe is no reason to wait
 _CHUNK = 1 << 16
 _FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
@@ -31,11 +35,14 @@ def read(path: str, most: int = 1 << 24) -> bytes:
         paths.close(fd)
 
 
-def write(path: str, data: bytes, unfinished: str, sync: bool = False) -> None:
+def write(
+    path: str, data: bytes, unfinished: str, sync: bool = False, prepare: Callable[[str], object] | None = None
+) -> None:
     """Put a file of mode 0600 in the place of whatever *path* is, in one step as others see it.
 
     :param unfinished: how the path of the file begins until it is whole; on the same file system
     :param sync: have the content on disk before the file gets its name
+    :param prepare: called with the path that the whole file has before it gets its name
     :raises OSError: *path* is as it was
     """
     staged = unfinished + posix.urandom(8).hex()
@@ -49,6 +56,8 @@ def write(path: str, data: bytes, unfinished: str, sync: bool = False) -> None:
                 posix.fsync(fd)
         finally:
             paths.close(fd)
+        if prepare is not None:
+            prepare(staged)
         posix.rename(staged, path)
     except BaseException:
         posix.unlink(staged)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..cni import results, skel
-from ..cni.errors import INTERNAL, CniError, NodenetError
+from ..cni.errors import INTERNAL, TRY_AGAIN_LATER, CniError, NodenetError
 from . import cache, ifnames, request, running
 from .attachments import interface_names
 from .session import Session, failure
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .delegate import Delegate
     from .journal import Journal
     from .kube import Client
+
+
+_OTHER_LIMIT_S = 5.0
 
 
 def add(call: Call, journal: Journal) -> Document:
@@ -50,15 +53,31 @@ def _add(session: Session) -> Document:
         ifnames.check_netns(call.netns, delegates, names)
     except ifnames.NameFault as fault:
         raise _not_added(session, delegates[fault.index], fault) from None
-    try:
-        cache.write(session.config.cni_dir, call.container_id, delegates)
-    except CniError as error:
-        raise CniError(INTERNAL, f"{prefix}error saving the delegates: {error}") from None
-    lock = running.begin(cache.path_of(session.config.cni_dir, call.container_id))
+    lock = _save(session, delegates, prefix)
     try:
         return _Adding(session, delegates, names, prefix).run(client, pod)
     finally:
         running.end(lock)
+
+
+def _save(session: Session, delegates: list[Delegate], prefix: str) -> int:
+    """Write the delegates cache; return the descriptor of its lock, which is taken before anybody can see the file."""
+    directory, container_id = session.config.cni_dir, session.call.container_id
+    path = cache.path_of(directory, container_id)
+    other = running.alone(path, _OTHER_LIMIT_S)
+    if other is None and not running.is_overdue(path):
+        raise CniError(TRY_AGAIN_LATER, f"{prefix}another ADD of this container, or a plugin of it, still runs")
+    locks: list[int] = []
+    try:
+        cache.write(directory, container_id, delegates, lambda staged: locks.append(running.begin(staged)))
+    except CniError as error:
+        for lock in locks:
+            running.end(lock)
+        raise CniError(INTERNAL, f"{prefix}error saving the delegates: {error}") from None
+    finally:
+        if other is not None:
+            running.end(other)
+    return locks[0]
 
 
 def _find_pod(session: Session, client: Client, prefix: str) -> dict[str, Any] | None:

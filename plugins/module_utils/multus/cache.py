@@ -20,7 +20,7 @@ from .request import BANDWIDTH, PORT_MAPPINGS, Request, bandwidth, port_mappings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Sequence
+    from typing import Any, Callable, Sequence
 
     from .delegate import Delegate
 
@@ -57,8 +57,16 @@ def path_of(directory: str, container_id: str) -> str:
     return f"{directory.rstrip('/')}/{container_id}" if directory else container_id
 
 
-def write(directory: str, container_id: str, delegates: Sequence[Delegate]) -> None:
-    """Write the file, whole or not at all. Raises CniError (code 999) with Go's words."""
+def write(
+    directory: str,
+    container_id: str,
+    delegates: Sequence[Delegate],
+    prepare: Callable[[str], object] | None = None,
+) -> None:
+    """Write the file, whole or not at all. Raises CniError (code 999) with Go's words.
+
+    :param prepare: called with the path that the file has before it gets its name
+    """
     path = path_of(directory, container_id)
     data = goprint.dumps([_entry(one) for one in delegates], indent=0).encode("utf-8", "surrogateescape")
     try:
@@ -67,7 +75,7 @@ def write(directory: str, container_id: str, delegates: Sequence[Delegate]) -> N
         text = f'create the multus data directory("{directory}"): mkdir {error.filename}: {go_strerror(error)}'
         raise CniError(INTERNAL, _SAVING + text) from None
     try:
-        wholefile.write(path, data, f"{paths.parent(path)}/{_UNFINISHED}", sync=True)
+        wholefile.write(path, data, f"{paths.parent(path)}/{_UNFINISHED}", sync=True, prepare=prepare)
     except OSError as error:
         text = f'write container data in the path("{path}"): open {path}: {go_strerror(error)}'
         raise CniError(INTERNAL, _SAVING + text) from None

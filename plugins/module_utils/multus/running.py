@@ -18,11 +18,15 @@ import time
 from ..cni import paths
 
 _PAUSE_S = 0.02
+_LONGEST_S = 300
 _FLAGS = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
 
 
 def begin(cache_file: str) -> int:
-    """Take the lock and return its descriptor, which plugins inherit; -1 if that is not possible."""
+    """Take the lock of a new file and return its descriptor, which plugins inherit; -1 if that is not possible.
+
+    :param cache_file: the path that it has before anybody else looks for it
+    """
     try:
         fd = posix.open(cache_file, _FLAGS)
     except (OSError, ValueError):
@@ -31,8 +35,7 @@ def begin(cache_file: str) -> int:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         posix.set_inheritable(fd, True)
     except OSError:  # a file system without locks
-        paths.close(fd)
-        return -1
+        pass
     return fd
 
 
@@ -80,6 +83,17 @@ def alone(cache_file: str, limit_s: float) -> int | None:
         if is_in_place(fd, cache_file):
             return fd
         paths.close(fd)  # another ADD has put its own in the place of it
+
+
+def is_overdue(cache_file: str) -> bool:
+    """Tell whether an ADD began so long ago that nothing waits for it any more.
+
+    What has the lock may be a process that a plugin of a killed ADD has left behind on purpose.
+    """
+    try:
+        return time.time() - posix.stat(cache_file).st_mtime > _LONGEST_S
+    except (OSError, ValueError):
+        return True
 
 
 def is_in_place(fd: int, cache_file: str) -> bool:
