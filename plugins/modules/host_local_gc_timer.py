@@ -155,6 +155,11 @@ files:
       description: One of V(created), V(replaced), V(removed) and V(unchanged).
       type: str
       sample: created
+reloaded:
+  description: Whether systemd was told to read its units again, since they have changed or it had others in memory.
+  returned: success
+  type: bool
+  sample: true
 started:
   description: Timers that were started, since they are new, have changed or did not run.
   returned: success

@@ -235,16 +235,21 @@ def test_a_network_with_static_reservations_is_refused_unless_asked_for(node):
 
 @pytest.fixture
 def systemctl(node, monkeypatch):
-    """A node whose systemctl notes what it is asked, and says that timers run once they were started."""
+    """A node whose systemctl notes what it is asked, says that timers run once they were started, and that it has to
+    read units again while there is a file "stale"; what begins with the words in FAILS fails."""
     from ansible_collections.nodenet.cni.plugins.module_utils.node import reclaim_timer
 
     log = node.base / "asked"
     path = node.base / "programs" / "systemctl"
     path.parent.mkdir()
     path.write_text(f"""#!/bin/sh
-        [ "$1" = is-active ] && exec /bin/grep -qx "restart $3" {log}
+        case "$1" in
+        is-active) exec /bin/grep -qx "restart $3" {log} ;;
+        show) echo NeedDaemonReload=no; [ ! -e {node.base}/stale ] || echo NeedDaemonReload=yes; exit 0 ;;
+        esac
         echo "$@" >> {log}
-        [ "$1" != "$FAILS" ] || {{ echo "no such luck"; exit 1; }}
+        case "$*" in "${{FAILS:-none}}"*) echo "no such luck"; exit 1 ;; esac
+        [ "$1" != daemon-reload ] || exec /bin/rm -f {node.base}/stale
     """)
     path.chmod(0o755)
     log.write_text("")
@@ -264,7 +269,66 @@ def test_what_systemd_is_told(node, systemctl):
     assert (result["changed"], result["started"]) == (True, ["nodenet-reclaim-net.timer"])
     assert systemctl.read_text() == "restart nodenet-reclaim-net.timer\n"
     assert node.schedule(apply=True)["stopped"] == ["nodenet-reclaim-net.timer"]
-    assert systemctl.read_text().splitlines()[1:] == ["stop nodenet-reclaim-net.timer", "daemon-reload"]
+    assert systemctl.read_text().splitlines()[1:] == [
+        "stop nodenet-reclaim-net.timer",
+        "daemon-reload",
+        "reset-failed nodenet-reclaim-net.service nodenet-reclaim-net.timer",
+    ]
+
+
+def test_units_that_systemd_has_not_read_yet_are_read_and_timers_started_anew(node, systemctl):
+    """A run that was killed between writing and telling, or one with apply=false, has left it so."""
+    node.schedule("net", apply=True)
+    node.schedule("net", on_calendar="daily")
+    (node.base / "stale").touch()
+    before = systemctl.read_text()
+    predicted = node.schedule("net", on_calendar="daily", apply=True, check_mode=True)
+    assert systemctl.read_text() == before
+    assert predicted["changed"]
+    systemctl.write_text(before)
+    assert node.schedule("net", on_calendar="daily", apply=True) == predicted
+    assert (predicted["reloaded"], predicted["started"]) == (True, ["nodenet-reclaim-net.timer"])
+    assert set(actions(predicted).values()) == {"unchanged"}
+    assert systemctl.read_text()[len(before) :].splitlines() == ["daemon-reload", "restart nodenet-reclaim-net.timer"]
+    assert not node.schedule("net", on_calendar="daily", apply=True)["changed"]
+
+
+def test_nothing_to_remove_needs_no_systemd(node):
+    assert not node.schedule(apply=True)["changed"]
+    node.schedule("net")
+    with pytest.raises(Exception, match="systemd does not run it"):
+        node.schedule(apply=True)
+
+
+def test_a_failure_of_removed_units_is_forgotten_if_it_can_be(node, systemctl, monkeypatch):
+    node.schedule("net", apply=True)
+    monkeypatch.setenv("FAILS", "reset-failed")
+    assert node.schedule(apply=True)["changed"]
+    assert systemctl.read_text().splitlines()[-1].startswith("reset-failed ")
+    assert listing(node.units) == []
+
+
+def test_what_was_stopped_and_started_is_taken_back_too(node, systemctl, monkeypatch):
+    node.schedule("net", "old", apply=True)
+    systemctl.write_text("restart nodenet-reclaim-net.timer\nrestart nodenet-reclaim-old.timer\n")
+    asked = len(systemctl.read_text())
+    monkeypatch.setenv("FAILS", "restart nodenet-reclaim-other.timer")
+    with pytest.raises(Exception, match="no such luck; the units are as they were before"):
+        node.schedule("net", "other", apply=True, on_calendar="daily")
+    assert systemctl.read_text()[asked:].splitlines() == [
+        *("stop nodenet-reclaim-old.timer", "daemon-reload"),
+        *("restart nodenet-reclaim-net.timer", "restart nodenet-reclaim-other.timer"),
+        *("daemon-reload", "stop nodenet-reclaim-other.timer"),
+        *("restart nodenet-reclaim-net.timer", "start nodenet-reclaim-old.timer"),
+    ]
+    assert "OnCalendar=hourly" in (node.units / "nodenet-reclaim-net.timer").read_text()
+
+
+def test_what_cannot_be_undone_is_named(node, systemctl, monkeypatch):
+    node.schedule("net", apply=True)
+    monkeypatch.setenv("FAILS", "restart")
+    with pytest.raises(Exception, match="no such luck; this could not be undone: restart nodenet-reclaim-net.timer$"):
+        node.schedule("net", apply=True, on_calendar="daily")
 
 
 @pytest.mark.parametrize("verb", ["daemon-reload", "restart"])

@@ -127,24 +127,27 @@ def schedule(options: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
     _check(names, options)
     if not options["with_static"]:
         _refuse_static(names, options)
-    systemctl = _systemctl(options["apply"])
     places = _places(names, options)
     changed = [one for one in places if one.action != "unchanged"]
+    systemctl = _systemctl() if options["apply"] and (names or changed) else ""
     timers = [f"{_PREFIX}{name}.timer" for name in names if options["on_calendar"]]
     moved = {os.path.basename(one.path) for one in changed}
     removed = [os.path.basename(one.path) for one in changed if one.action == "removed" and _is_timer(one.path)]
     stopping = sorted(set(removed)) if systemctl else []
-    starting = [one for one in timers if systemctl and (one in moved or not _is_active(systemctl, one))]
+    # a run that was killed, or one with apply=false, has written what systemd does not know yet
+    stale = bool(systemctl) and _is_stale(systemctl, places)
+    starting = [one for one in timers if systemctl and (stale or one in moved or not _is_active(systemctl, one))]
     result = {
-        "changed": bool(changed or starting),
+        "changed": bool(changed or starting or stale),
         "networks": sorted(names),
         "files": [{"path": one.path, "action": one.action} for one in places],
+        "reloaded": bool(systemctl and (changed or stale)),
         "started": starting,
         "stopped": stopping,
         "diff": [one.difference() for one in changed],
     }
     if not check_mode:
-        _carry_out(changed, systemctl, stopping, starting)
+        _carry_out(changed, systemctl, stopping, starting, stale)
     return result
 
 
@@ -240,9 +243,12 @@ def _ours(units: str, settings: str, program: str) -> list[str]:
 
 def _is_unit(path: str) -> bool:
     """Tell whether a path may be a unit of ours, or a link to one; directories with drop-ins begin like it."""
+    return _is_name(path) and (os.path.islink(path) or os.path.isfile(path))
+
+
+def _is_name(path: str) -> bool:
     name = os.path.basename(path)
-    ours = name.startswith(_PREFIX) and name.endswith((".service", ".timer"))
-    return ours and (os.path.islink(path) or os.path.isfile(path))
+    return name.startswith(_PREFIX) and name.endswith((".service", ".timer"))
 
 
 def _are_settings(path: str) -> bool:
@@ -277,10 +283,7 @@ def archive(sources: Mapping[str, str]) -> bytes:
 # --- systemd
 
 
-def _systemctl(apply: bool) -> str:
-    """Return the program, "" if units are only to be written."""
-    if not apply:
-        return ""
+def _systemctl() -> str:
     program = _program("systemctl")
     if program and os.path.isdir(RUNNING):
         return program
@@ -320,30 +323,69 @@ def _is_active(systemctl: str, unit: str) -> bool:
     return _call(systemctl, "is-active", "--quiet", unit).returncode == 0
 
 
+def _is_stale(systemctl: str, places: Sequence[Place]) -> bool:
+    """Tell whether systemd has other text of a unit than its file."""
+    units = sorted({os.path.basename(one.path) for one in places if one.before is not None and _is_name(one.path)})
+    asked = ("show", "-p", "NeedDaemonReload", *units)
+    return bool(units) and b"NeedDaemonReload=yes" in _demand(systemctl, *asked).stdout
+
+
 def _is_timer(path: str) -> bool:
     return path.endswith(".timer")
 
 
-def _carry_out(changed: Sequence[Place], systemctl: str, stopping: Sequence[str], starting: Sequence[str]) -> None:
+def _carry_out(
+    changed: Sequence[Place], systemctl: str, stopping: Sequence[str], starting: Sequence[str], stale: bool
+) -> None:
     done: list[Place] = []
+    back: list[tuple[str, str]] = []  # what brings each timer to where it was
+    reloaded = False
     try:
         for unit in stopping:
+            if _is_active(systemctl, unit):
+                back.append(("start", unit))
             _demand(systemctl, "stop", unit)
         for one in changed:
             done.append(one)
             one.put(one.after)
-        if systemctl and changed:
+        if systemctl and (changed or stale):
             _demand(systemctl, "daemon-reload")
+            reloaded = True
         for unit in starting:
+            back.append(("restart" if _is_active(systemctl, unit) else "stop", unit))
             _demand(systemctl, "restart", unit)
-        for folder in {os.path.dirname(one.path) for one in changed if one.after is None}:
-            _remove_if_empty(folder)
-    except BaseException:
-        for one in reversed(done):
-            one.put(one.before)
-        if systemctl and done:
-            _call(systemctl, "daemon-reload")
+    except BaseException as error:
+        left = _take_back(done, systemctl, back, reloaded)
+        if left and isinstance(error, Exception):
+            raise NodenetError(f"{error}; this could not be undone: {', '.join(left)}") from None
+        if isinstance(error, NodenetError):
+            raise NodenetError(f"{error}; the units are as they were before") from None
         raise
+    for folder in {os.path.dirname(one.path) for one in changed if one.after is None}:
+        _remove_if_empty(folder)
+    gone = sorted({os.path.basename(one.path) for one in changed if one.after is None and _is_name(one.path)})
+    if systemctl and gone:
+        _succeeds(systemctl, "reset-failed", *gone)  # or one that failed is listed until the next boot
+
+
+def _take_back(done: Sequence[Place], systemctl: str, back: Sequence[tuple[str, str]], reloaded: bool) -> list[str]:
+    """Have everything as it was before; return what could not be undone."""
+    left = []
+    for one in reversed(done):
+        try:
+            one.put(one.before)
+        except OSError:
+            left.append(one.path)
+    if systemctl and done and not _succeeds(systemctl, "daemon-reload") and reloaded:
+        left.append("daemon-reload")
+    return left + [f"{verb} {unit}" for verb, unit in reversed(back) if not _succeeds(systemctl, verb, unit)]
+
+
+def _succeeds(*command: str) -> bool:
+    try:
+        return _call(*command).returncode == 0
+    except (NodenetError, OSError):
+        return False
 
 
 def _remove_if_empty(folder: str) -> None:
@@ -353,12 +395,11 @@ def _remove_if_empty(folder: str) -> None:
         pass
 
 
-def _demand(systemctl: str, *arguments: str) -> None:
+def _demand(systemctl: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     done = _call(systemctl, *arguments)
     if done.returncode:
-        raise NodenetError(
-            f"Cannot {' '.join(arguments)} with systemctl: {_said(done)}; the units are as they were before"
-        )
+        raise NodenetError(f"Cannot {' '.join(arguments)} with systemctl: {_said(done)}")
+    return done
 
 
 def _present(path: str) -> bytes | str | None:
