@@ -27,11 +27,12 @@ LINKS = ("multi-user.target.wants/nodenet-reclaim-net.service", "timers.target.w
 
 
 @functools.lru_cache(maxsize=None)
-def code():
-    """The code of the program as the action plugin sends it."""
+def code(release: int = 0):
+    """The code of the program as the action plugin sends it; of a later release nothing is where it was."""
     from ansible_collections.nodenet.cni.plugins.module_utils.node import closure, embedded, reclaim_timer
 
-    return embedded.pack(closure.collect(str(ROOT / "plugins" / "module_utils"), [reclaim_timer.ENTRY]))
+    sources = closure.collect(str(ROOT / "plugins" / "module_utils"), [reclaim_timer.ENTRY])
+    return embedded.pack({path: "#" * 1000 * release + "\n" * release + text for path, text in sources.items()})
 
 
 class Timed(Node):
@@ -41,7 +42,7 @@ class Timed(Node):
         super().__init__(base)
         self.units = self.base / "units"
         self.settings = self.base / "settings"
-        self.program = self.base / "lib" / "reclaim.pyz"
+        self.programs = self.base / "lib"
 
     def asked(self, *networks: str, **more: object) -> dict:
         options = {
@@ -52,7 +53,7 @@ class Timed(Node):
             "apply": False,
             "unit_dir": str(self.units),
             "settings_dir": str(self.settings),
-            "program_dir": str(self.program.parent),
+            "program_dir": str(self.programs),
             "program_sources": code(),
         }
         return dict(self.options(), **dict(options, **more))
@@ -67,6 +68,9 @@ class Timed(Node):
         text = (self.units / f"nodenet-reclaim-{network}.service").read_text()
         (line,) = [line for line in text.splitlines() if line.startswith("ExecStart=")]
         return shlex.split(line[len("ExecStart=") :])
+
+    def program(self) -> Path:
+        return Path(self.command()[2])
 
     def main(self) -> int:
         """Run the program in this process."""
@@ -124,7 +128,8 @@ def test_check_apply_again_and_away(node):
     assert listing(node.units) == sorted([*LINKS, "nodenet-reclaim-net.service", "nodenet-reclaim-net.timer"])
     for link in LINKS:
         assert (node.units / link).resolve() == node.units / os.path.basename(link)
-    for path in (node.program, node.settings / "net.json", node.units / "nodenet-reclaim-net.timer"):
+    (program,) = node.programs.iterdir()
+    for path in (program, node.settings / "net.json", node.units / "nodenet-reclaim-net.timer"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o644
     again = node.schedule("net")
     assert not again["changed"]
@@ -145,7 +150,7 @@ def test_check_apply_again_and_away(node):
     assert node.schedule()["changed"]
     assert listing(node.units) == ["nodenet-reclaim-mine.timer"]
     assert not node.settings.exists()
-    assert not node.program.exists()
+    assert not node.programs.exists()
     assert not node.schedule()["changed"]
 
 
@@ -393,6 +398,44 @@ def test_a_note_of_what_was_restored_that_cannot_be_read_frees_nothing(node, cap
     assert node.main() == 1
     assert "Cannot tell what was restored" in capsys.readouterr().err
     assert node.held() == ["192.0.2.2", "192.0.2.3"]
+
+
+def test_a_run_in_flight_keeps_its_program(node):
+    node.schedule("net")
+    node.containerd(A)
+    node.runtime.before = functools.lru_cache(maxsize=None)(lambda: node.schedule("net", program_sources=code(1)))
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    node.hold("192.0.2.4", "my-container")
+    done = node.run()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1].startswith("IPAM024 ")
+    assert node.held() == ["192.0.2.2", "192.0.2.4"]
+    both = set(node.programs.iterdir())
+    assert len(both) == 2
+    assert not node.schedule("net", program_sources=code(1))["changed"]
+    before = node.program()
+    (older,) = both - {before}
+    assert actions(node.schedule("net", program_sources=code(2)))[older.name] == "removed"
+    assert set(node.programs.iterdir()) == {before, node.program()}
+    node.schedule()
+    assert not node.programs.exists()
+
+
+def test_what_was_freed_is_said_before_anything_else_can_fail(node, monkeypatch, capsys):
+    from ansible_collections.nodenet.cni.plugins.module_utils import node as package
+
+    node.schedule("net")
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    node.hold("192.0.2.4", "my-container")
+    monkeypatch.delattr(package, "findings", raising=False)
+    monkeypatch.setitem(sys.modules, f"{package.__name__}.findings", None)
+    with pytest.raises(ImportError):
+        node.main()
+    assert "net: freed 192.0.2.3" in capsys.readouterr().out
+    assert node.held() == ["192.0.2.2", "192.0.2.4"]
 
 
 def test_nothing_to_do_is_one_line(node):

@@ -4,7 +4,7 @@
 
 """The program that frees leaked addresses at its times, as `reclaim_timer` installs it.
 
-    python3 -IBS reclaim.pyz SETTINGS.json
+    python3 -IBS reclaim-HASH.pyz SETTINGS.json
 
 The file of settings has ``options``, those of host_local_gc, with the names of networks; ``with_static``, whether also
 networks that hold static reservations; and ``wait_s``, for how long to ask again when a runtime does not answer yet.
@@ -56,7 +56,8 @@ def _run(settings: Mapping[str, Any]) -> int:
         options["networks"] = _without_static(options["networks"], looked.result["kept"])
         if not options["networks"]:
             return 0
-    result = _patiently(lambda: reclaim_run.reclaim_addresses(options, check_mode=False), deadline).result
+    outcome = _patiently(lambda: reclaim_run.reclaim_addresses(options, check_mode=False), deadline)
+    result = outcome.result
     for one in result["removed"]:
         holder = " ".join(part for part in (one["container_id"], one["ifname"]) if part) or "nobody"
         _say(f"{one['network']}: freed {one['address']}, was held by {holder} for {span(one['age_s'])}")
@@ -76,7 +77,7 @@ def _run(settings: Mapping[str, Any]) -> int:
     )
     if result["run_id"]:
         reclaim_journal.prune(options["state_dir"], time.time())
-    for one in result["findings"]:
+    for one in reclaim_run.findings_of(outcome.facts):  # after what was done is said: a failure here hides nothing
         _say(f"{one['code']} {one['severity']} {one['where']}: {one['text']}; {one['hint']}")
     return 0
 
@@ -112,4 +113,4 @@ def _may_be_silent(sources: Any) -> bool:
 def _say(text: str, stream: Any = None) -> None:
     """Write a line to the log. Ids and names are chosen by whoever can write an address file: none makes a line."""
     line = text if text.isascii() and text.isprintable() else ascii(text)[1:-1]
-    (stream or sys.stdout).write(f"{line}\n")
+    print(line, file=stream or sys.stdout, flush=True)

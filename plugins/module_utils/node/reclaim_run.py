@@ -41,10 +41,14 @@ _MAX_CACHE_FILE = 4 << 20
 
 
 class Outcome:
-    """What became of the task: ``result`` for the user, ``difference`` the files concerned, before and after."""
+    """What became of the task: ``result`` for the user, ``difference`` the files concerned, before and after; ``facts``
+    are what its findings are made of."""
 
-    def __init__(self, result: dict[str, Any], lines: Sequence[str], place: str) -> None:
+    def __init__(
+        self, result: dict[str, Any], lines: Sequence[str], place: str, facts: Sequence[dict[str, Any]]
+    ) -> None:
         self.result = result
+        self.facts = list(facts)
         self.place = place
         self.difference: tuple[list[str], list[str]] = (list(lines), [])
 
@@ -57,7 +61,7 @@ class Outcome:
 def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
     """Free the addresses whose owners are dead, by the options of the module.
 
-    The option ``unattended``, which the module has not, leaves alone what somebody restored.
+    The option ``unattended``, which the module has not, leaves alone what somebody restored and makes no findings.
 
     :raises NodenetError: the evidence is not to be relied on, or something cannot be read or done; what was freed
         before that is in the message and in the journal
@@ -88,9 +92,9 @@ def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
         "removed": [_shown(one) for one in fates if one.goes],
         "kept": [_shown(one) for one in fates if not one.goes],
         "sources": evidence.documents(),
-        "findings": _findings(facts) if facts else [],
+        "findings": [] if options.get("unattended") else findings_of(facts),
     }
-    return Outcome(result, [_line(one) for one in going], "reservations")
+    return Outcome(result, [_line(one) for one in going], "reservations", facts)
 
 
 def _liveness_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -329,7 +333,10 @@ def _facts(looks: Sequence[Look], fates: Sequence[Fate]) -> list[dict[str, Any]]
     return facts
 
 
-def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
+def findings_of(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return the findings of an `Outcome`."""
+    if not facts:
+        return []
     from . import findings  # the registry is long, and a healthy node has nothing to tell
 
     return findings.from_facts(facts)

@@ -5,20 +5,23 @@
 """Freeing leaked addresses without anybody at the keyboard: units of systemd for networks, as host_local_gc_timer
 installs them.
 
-    <program_dir>/reclaim.pyz                            the code, one for all networks
+    <program_dir>/reclaim-<hash>.pyz                     the code, one for all networks
     <settings_dir>/<network>.json                        what it is to do
     <unit_dir>/nodenet-reclaim-<network>.service         runs it, at boot as well: after the runtime, before the kubelet
     <unit_dir>/nodenet-reclaim-<network>.timer           at other times
     <unit_dir>/{multi-user,timers}.target.wants/         links by which they are enabled
 
-Everything is decided and compared before anything is written; what is in place already is left alone.
+Everything is decided and compared before anything is written; what is in place already is left alone. Python reads the
+program piece by piece while it runs. So a new one has another name, and the one before stays until the next change.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import zipfile
 
@@ -46,6 +49,7 @@ OPTIONS = (
 #: Where systemd runs the node, this is a directory.
 RUNNING = "/run/systemd/system"
 _PREFIX = "nodenet-reclaim-"
+_PROGRAM = re.compile(r"reclaim(-[0-9a-f]{16})?\.pyz")
 _WAIT_S = 30
 _TIMEOUT_S = 30
 _MAIN = f"import sys\n\nfrom {PACKAGE}.{ENTRY[:-3].replace('/', '.')} import main\n\nsys.exit(main(sys.argv[1:]))\n"
@@ -192,7 +196,7 @@ def _refuse_static(names: Sequence[str], options: Mapping[str, Any]) -> None:
 
 def _places(names: Sequence[str], options: Mapping[str, Any]) -> list[Place]:
     units, settings = options["unit_dir"], options["settings_dir"]
-    program = os.path.join(options["program_dir"], "reclaim.pyz")
+    program = ""
     wanted: dict[str, bytes | str] = {}
     if names:
         if not options["program_sources"]:
@@ -200,7 +204,9 @@ def _places(names: Sequence[str], options: Mapping[str, Any]) -> list[Place]:
                 "Cannot install the program that frees addresses: its code did not come with the task; its action "
                 "plugin sends it, so run it as nodenet.cni.host_local_gc_timer"
             )
-        wanted[program] = archive(unpack(options["program_sources"]))
+        code = archive(unpack(options["program_sources"]))
+        program = os.path.join(options["program_dir"], f"reclaim-{hashlib.sha256(code).hexdigest()[:16]}.pyz")
+        wanted[program] = code
     for name in names:
         unit = os.path.join(units, _PREFIX + name)
         path = os.path.join(settings, f"{name}.json")
@@ -220,11 +226,12 @@ def _places(names: Sequence[str], options: Mapping[str, Any]) -> list[Place]:
     # links come last and go first, so that nothing names what is not there
     order = sorted(wanted, key=lambda path: (isinstance(wanted[path], str), path))
     places = [Place(path, wanted[path]) for path in order]
-    gone = [path for path in _ours(units, settings, program) if path not in wanted]
+    gone = [path for path in _ours(units, settings) if path not in wanted]
+    gone += _old_programs(options["program_dir"], program, [path for path in gone + order if _is_unit(path)])
     return [*(Place(path, None) for path in gone), *places]
 
 
-def _ours(units: str, settings: str, program: str) -> list[str]:
+def _ours(units: str, settings: str) -> list[str]:
     """Return what earlier runs have put there, links first."""
     found = []
     for folder in (os.path.join(units, "multi-user.target.wants"), os.path.join(units, "timers.target.wants"), units):
@@ -238,7 +245,19 @@ def _ours(units: str, settings: str, program: str) -> list[str]:
         path = os.path.join(settings, f"{name}.json")
         if _are_settings(path):
             found.append(path)
-    return [*found, *([program] if os.path.exists(program) else [])]
+    return found
+
+
+def _old_programs(folder: str, program: str, units: Sequence[str]) -> list[str]:
+    """Return the programs to remove: all if none is wanted, else those before the one that the units name, if that is
+    another than the one that is wanted."""
+    paths = [os.path.join(folder, name) for name in _names(folder) if _PROGRAM.fullmatch(name)]
+    found = [path for path in paths if os.path.isfile(path)]
+    texts = [_text(_present(path)) for path in units]
+    named = {path for path in found if any(f" {path} " in text for text in texts)}
+    if not program:
+        return found
+    return [] if program in named else [path for path in found if path != program and path not in named]
 
 
 def _is_unit(path: str) -> bool:
