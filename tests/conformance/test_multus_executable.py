@@ -228,18 +228,43 @@ def test_the_wait_goes_on_for_a_file_that_has_come_in_between(tmp_path):
     assert running.wait(str(path), 0)
 
 
-def test_a_delegate_that_never_ends_is_not_waited_for(multus, node, monkeypatch):
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_del_that_has_waited_too_long_is_to_come_again(multus, node, monkeypatch, damaged):
     from ansible_collections.nodenet.cni.plugins.module_utils.multus import deleting
 
     monkeypatch.setattr(deleting, "RUNNING_LIMIT_S", 0.3)
-    slow(node, "two", 3)
+    slow(node, "two", 1.5)
     process = start(multus, node, "ADD")
     wait_for(node.root / "started")
+    if damaged:
+        (node.root / "cni" / "cid").write_text("{")
+    rc, document, _stderr = node.call("DEL")
+    assert (rc, document["code"]) == (1, 11)
+    assert "an ADD of this container, or a plugin of it, still runs after 0.3 s" in document["msg"]
+    assert "DEL main eth0" in node.calls()
+    assert "cid" in node.left()[2]
+    assert finish(process)[0] == 0
+    assert node.left()[0] == ["cid-net2"]
+    assert node.call("DEL")[0] == 0
+    assert node.left() == ([], [], ["cid.corrupt"] if damaged else [])
+
+
+@pytest.mark.parametrize("which", ["one", "two"])
+def test_an_add_whose_cache_has_gone_takes_back(multus, node, monkeypatch, which):
+    """A DEL has waited for minutes; nobody would take down what the ADD attaches after that."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import deleting
+
+    monkeypatch.setattr(deleting, "RUNNING_LIMIT_S", 0.1)
+    slow(node, which, 1)
+    process = start(multus, node, "ADD")
+    wait_for(node.root / "started")
+    os.utime(node.root / "cni" / "cid", (time.time() - 400,) * 2)
     rc, document, stderr = node.call("DEL")
     assert (rc, document) == (0, None)
-    assert "an ADD of this container, or a plugin of it, still runs after 0.3 s" in stderr
-    finish(process)
-    assert node.left()[0] == ["cid-net2"]
+    assert "an ADD of this container, or a plugin of it, still runs after 0.1 s; what it attaches" in stderr
+    assert finish(process)[0] == 1
+    assert ("ADD two net2" in node.calls()) == (which == "two"), "none is begun any more"
+    assert node.left() == ([], [], [])
 
 
 def test_what_a_delegate_leaves_running_on_purpose_holds_up_no_del(multus, node):

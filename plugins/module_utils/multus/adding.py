@@ -55,7 +55,7 @@ def _add(session: Session) -> Document:
         raise _not_added(session, delegates[fault.index], fault) from None
     lock = _save(session, delegates, prefix)
     try:
-        return _Adding(session, delegates, names, prefix).run(client, pod)
+        return _Adding(session, delegates, names, prefix, lock).run(client, pod)
     finally:
         running.end(lock)
 
@@ -133,11 +133,12 @@ def _not_added(session: Session, delegate: Delegate, error: CniError) -> CniErro
 class _Adding:
     """The attachments of one ADD, and how they are taken back."""
 
-    def __init__(self, session: Session, delegates: list[Delegate], names: list[str], prefix: str) -> None:
+    def __init__(self, session: Session, delegates: list[Delegate], names: list[str], prefix: str, lock: int) -> None:
         self.session = session
         self.delegates = delegates
         self.names = names
         self.prefix = prefix
+        self.lock = lock
         self.started: list[int] = []
         self.entries: list[Document] = []
         self.news: list[str] = []
@@ -149,6 +150,7 @@ class _Adding:
             if client is not None and self.entries and session.pod.namespace not in session.config.system_namespaces:
                 self._tell(client, pod)
             printed = _in_version(result, session.config.cni_version)
+            self._check_cache()
             if client is not None:
                 self._tell_people(client, pod)
         except BaseException:
@@ -161,6 +163,7 @@ class _Adding:
         first: Document = {}
         for index, delegate in enumerate(self.delegates):
             session = self.session
+            self._check_cache()
             attachment = session.attachment(index, delegate, adding=True)
             session.plugins.started = False
             try:
@@ -180,6 +183,12 @@ class _Adding:
             if with_status:
                 self._collect(delegate, attachment.ifname, result, gateways)
         return first
+
+    def _check_cache(self) -> None:
+        """Raise CniError if a DEL, or another ADD, did not wait for this one: nobody would take down what it makes."""
+        path = cache.path_of(self.session.config.cni_dir, self.session.call.container_id)
+        if self.lock >= 0 and not running.is_in_place(self.lock, path):
+            raise CniError(INTERNAL, f"{self.prefix}the delegates cache of this ADD is gone: a DEL came in between")
 
     def _add(self, delegate: Delegate, attachment: Any) -> Document:
         from .delegate import ListFault

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posix
 
 from ..cni import gojson, skel
-from ..cni.errors import INTERNAL, CniError, NodenetError, go_strerror
+from ..cni.errors import INTERNAL, TRY_AGAIN_LATER, CniError, NodenetError, go_strerror
 from ..cni.invoke import Attachment
 from . import cache, running
 from .attachments import interface_name, interface_names
@@ -46,15 +46,11 @@ def _delete(session: Session) -> None:
     session.read_pod_args()
     _look_for_readiness(session)
     directory, container_id = session.config.cni_dir, session.call.container_id
-    if not running.wait(cache.path_of(directory, container_id), RUNNING_LIMIT_S):
-        session.journal.note(
-            f"Multus: [{session.pod}]: an ADD of this container, or a plugin of it, still runs after "
-            f"{RUNNING_LIMIT_S:g} s; what it attaches from now on stays"
-        )
+    busy = _wait_for_add(session)
     try:
         delegates = cache.read(directory, container_id)
     except cache.Unusable as fault:
-        _with_damaged_cache(session, fault)
+        _with_damaged_cache(session, fault, busy)
         return
     if delegates is None:
         _without_cache(session, must_succeed=False)
@@ -62,11 +58,31 @@ def _delete(session: Session) -> None:
     faults = take_down(session, delegates)
     if faults:
         raise _all_of(faults)
+    if busy is not None:
+        raise busy
     cache.remove(directory, container_id)
     cache.sweep(directory)
 
 
-def _with_damaged_cache(session: Session, fault: cache.Unusable) -> None:
+def _wait_for_add(session: Session) -> CniError | None:
+    """Return what a DEL fails with in the end, if an ADD still runs: what it attaches from now on needs another DEL.
+
+    That goes on for some minutes only; then it may be a process that was left behind on purpose.
+    """
+    path = cache.path_of(session.config.cni_dir, session.call.container_id)
+    if running.wait(path, RUNNING_LIMIT_S):
+        return None
+    text = (
+        f"Multus: [{session.pod}]: an ADD of this container, or a plugin of it, still runs after "
+        f"{RUNNING_LIMIT_S:g} s; what it attaches from now on "
+    )
+    if running.is_overdue(path):
+        session.journal.note(text + "stays")
+        return None
+    return CniError(TRY_AGAIN_LATER, text + "needs another DEL")
+
+
+def _with_damaged_cache(session: Session, fault: cache.Unusable, busy: CniError | None) -> None:
     """Do as without it. It stays in its place until that succeeded, so that the next DEL does not take it for none."""
     text = f"Multus: cannot use the cached delegates: {fault}"
     try:
@@ -74,6 +90,8 @@ def _with_damaged_cache(session: Session, fault: cache.Unusable) -> None:
     except CniError:
         session.journal.note(text)
         raise
+    if busy is not None:
+        raise busy
     kept = cache.set_aside(session.config.cni_dir, session.call.container_id)
     session.journal.note(f"{text}; kept as {kept}")
 
