@@ -490,6 +490,37 @@ def test_gc_does_not_guess_the_interface_of_the_first_network(node):
     assert node.left()[2] == []
 
 
+@pytest.mark.parametrize("which", ["of a process", "our own", "a link", "a file", "none", "mounted"])
+def test_gc_hands_over_a_namespace_only_if_it_is_the_container_s_for_sure(node, which):
+    """The process of a container that has gone may be any other by now; a plugin deletes the interface in there."""
+    assert node.call("ADD")[0] == 0
+    path = node.root / "bin" / "main"
+    path.write_text(path.read_text().replace("DEL)\n", 'DEL)\n    echo "$CNI_NETNS" > netns\n', 1))
+    (node.root / "file").touch()
+    (node.root / "link").symlink_to("/proc/self/ns/net")
+    (node.root / "own").touch()
+    given = {
+        "of a process": "/proc/%d/ns/net" % os.getpid(),
+        "our own": str(node.root / "own"),
+        "a link": str(node.root / "link"),
+        "a file": str(node.root / "file"),
+        "none": "",
+        "mounted": node.netns,
+    }[which]
+    for result in (node.root / "cni" / "results").iterdir():
+        result.write_text(json.dumps(dict(json.loads(result.read_text()), netns=given)))
+    node.age()
+    if which == "our own":
+        subprocess.run(["mount", "--bind", "/proc/self/ns/net", given], check=True)
+    try:
+        assert node.call("GC", **{"cni.dev/valid-attachments": []})[0] == 0
+    finally:
+        if which == "our own":
+            subprocess.run(["umount", given], check=True)
+    assert (node.root / "netns").read_text().strip() == (given if which == "mounted" else "")
+    assert node.left()[0] == []
+
+
 def test_gc_keeps_the_delegates_cache_until_every_del_succeeded(node):
     assert node.call("ADD")[0] == 0
     node.age()

@@ -133,7 +133,7 @@ def _take_down_lost(
     arguments = capability_args(session.config, delegate, container_id, interface)
     attached = Attachment(container_id, "", interface, (), arguments)
     if entries:
-        attached.netns = entries[0].netns
+        attached.netns = _namespace(entries[0])
         attached.args = [pair for pair in entries[0].args if pair[0] not in _OF_ONE_NETWORK]
     session.runtime.delete(delegate.load(), attached)
     if delegate.device_id:
@@ -147,10 +147,25 @@ def _take_down(session: Session, entries: Sequence[Entry], faults: list[str]) ->
     before = len(faults)
     for entry in entries:
         try:
-            take_down_entry(session, entry, entry.netns)
+            take_down_entry(session, entry, _namespace(entry))
         except CniError as error:
             faults.append(f"failed to delete stale attachment {entry.container_id} {entry.ifname}: {error}")
     return len(faults) == before
+
+
+def _namespace(entry: Entry) -> str:
+    """Return the namespace of an attachment, "" if that may be another's by now.
+
+    The number of a process that has gone is given out again, and a plugin would delete the interface of the host.
+    """
+    path = entry.netns
+    if path.lstrip("/").startswith("proc/"):
+        return ""
+    try:
+        given, own = posix.lstat(path), posix.stat("/proc/self/ns/net")
+    except (OSError, ValueError):
+        return ""
+    return path if given.st_dev == own.st_dev and given.st_ino != own.st_ino else ""
 
 
 def _is_settled(session: Session, entry: Entry) -> bool:
