@@ -576,6 +576,43 @@ def test_the_result_of_multus_itself_is_left_to_the_runtime(node, damage):
     assert node.left()[2] == [own.name]
 
 
+def test_gc_leaves_other_containers_alone_in_a_directory_of_the_runtime(node):
+    """Podman keeps its cached results there as well, and its containers are in no list of the kubelet's runtime."""
+    assert node.call("ADD")[0] == 0
+    results = node.root / "cni" / "results"
+    entry = json.loads((results / "main-net-cid-eth0").read_text())
+    config = base64.b64encode(json.dumps(node.config).encode()).decode()
+    (results / "multus-cid-eth0").write_text(json.dumps(dict(entry, networkName="multus", config=config)))
+    for number in (1, 2):
+        other = dict(entry, containerId="podman%d" % number)
+        (results / ("main-net-podman%d-eth0" % number)).write_text(json.dumps(other))
+    node.age()
+    node.calls()
+    rc, document, stderr = node.call("GC", **{"cni.dev/valid-attachments": []})
+    assert (rc, document) == (0, None)
+    assert sorted(node.calls()) == ["DEL main eth0", "DEL one net1", "DEL two net2", "GC main"]
+    assert node.left()[2] == ["main-net-podman1-eth0", "main-net-podman2-eth0", "multus-cid-eth0"]
+    assert stderr.count("Multus: GC leaves what the runtime may have attached by itself to podman1 and 1 more") == 1
+    assert valid(node) == {("podman1", "eth0"), ("podman2", "eth0")}
+
+
+def test_the_directory_of_the_runtimes_is_shared_also_while_no_pod_runs(node):
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import upkeep
+
+    seen = []
+
+    def look(session):
+        seen.append(session.shares_results())
+        raise upkeep.CniError(999, "enough")
+
+    for folder in ("/var/lib/cni/", str(node.root / "cni")):
+        node.config["cniDir"] = folder
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(upkeep, "_first_networks", look)
+            assert node.call("GC")[0] == 1
+    assert seen == [True, False]
+
+
 def test_a_delegate_named_as_multus_is_taken_down(node):
     node.config["delegates"][0]["name"] = "multus"
     assert node.call("ADD")[0] == 0

@@ -47,10 +47,18 @@ def collect(session: Session, delegates: Sequence[Delegate], listed: Sequence[tu
         own = [one for one in entries if one.container_id == container_id]
         if not _collect_container(session, container_id, own, faults):
             kept.add(container_id)
-    without = kept.union(cached)
-    _take_down(
-        session, [one for one in entries if one.container_id not in without and _is_settled(session, one)], faults
-    )
+    known = kept.union(cached)
+    rest = [one for one in entries if one.container_id not in known and _is_settled(session, one)]
+    if rest and session.shares_results():
+        # of a network that another runtime attaches without us, whose containers are in no list that we get
+        kept.update(one.container_id for one in rest)
+        session.journal.note(
+            f"Multus: GC leaves what the runtime may have attached by itself to {rest[0].container_id}"
+            + (f" and {len(rest) - 1} more alone" if rest[1:] else " alone")
+            + ": there is no delegates cache of it"
+        )
+    else:
+        _take_down(session, rest, faults)
     valid = list(listed)
     for entry in session.attached():
         attached = (entry.container_id, entry.ifname)

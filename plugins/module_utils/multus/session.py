@@ -133,6 +133,11 @@ class Session:
         """
         return [one for one in self.results.entries() if not self._is_own(one)]
 
+    def shares_results(self) -> bool:
+        """Tell whether the runtime keeps cached results in the same directory, also those of other networks."""
+        directory = self.config.cni_dir.rstrip("/")
+        return directory == resultcache.CACHE_DIR or any(self._is_own(one) for one in self.results.entries())
+
     def _is_own(self, entry: Entry) -> bool:
         if entry.network != self.call.name:
             return False
