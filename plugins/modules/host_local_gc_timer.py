@@ -204,7 +204,7 @@ def main():
             unit_dir={"type": "path", "default": "/etc/systemd/system"},
             settings_dir={"type": "path", "default": "/etc/nodenet-cni/reclaim"},
             program_dir={"type": "path", "default": "/usr/local/lib/nodenet-cni"},
-            program_sources={"type": "str"},
+            program_sources={"type": "str", "no_log": True},  # not secret, but far too long for a log
         ),
         supports_check_mode=True,
     )

@@ -337,7 +337,7 @@ def main():
             keep_previous=dict(type="bool", default=True),
             include=dict(type="list", elements="str", default=[]),
             embedded=dict(type="list", elements="str", choices=["host-local", "multus"]),
-            embedded_sources=dict(type="str"),
+            embedded_sources=dict(type="str", no_log=True),  # not secret, but far too long for a log
             required=dict(type="list", elements="str"),
             state=dict(type="str", choices=["present", "absent", "previous"], default="present"),
             **_ansible.BIN_DIR_OPTIONS,
