@@ -337,6 +337,33 @@ def test_a_damaged_cache_is_set_aside_and_the_networks_are_found_again(node, dam
     assert (node.root / "cni" / "cid.corrupt").read_text() == damage
 
 
+def test_a_damaged_cache_and_a_default_network_that_cannot_be_found(node):
+    """The cached results tell of it, so what cannot be decided is no failure."""
+    metadata = {"namespace": "kube-system", "name": "base"}
+    text = json.dumps({"cniVersion": "1.1.0", "name": "base", "type": "main"})
+    node.api.put_nad({"metadata": metadata, "spec": {"config": text}})
+    node.config["clusterNetwork"] = "base"
+    assert node.call("ADD")[0] == 0
+    assert node.calls() == ["ADD main eth0", "ADD one net1", "ADD two net2"]
+    del node.api.nads["kube-system", "base"]
+    (node.root / "cni" / "cid").write_text("{")
+    rc, document, stderr = node.call("DEL")
+    assert (rc, document) == (0, None)
+    assert "failed to get clusterNetwork/defaultNetworks" in stderr
+    assert node.calls() == ["DEL two net2", "DEL one net1", "DEL main eth0"]
+    assert node.left() == ([], [], ["cid.corrupt"])
+
+
+def test_a_damaged_cache_and_a_damaged_kubeconfig(node):
+    assert node.call("ADD")[0] == 0
+    (node.root / "cni" / "cid").write_text("{")
+    (node.root / "kubeconfig").write_text("{")
+    rc, document, stderr = node.call("DEL")
+    assert (rc, document) == (0, None)
+    assert "error getting k8s client" in stderr
+    assert node.left() == ([], [], ["cid.corrupt"])
+
+
 def test_a_damaged_cache_and_a_plugin_that_fails(node):
     assert node.call("ADD")[0] == 0
     (node.root / "cni" / "cid").write_text("{")

@@ -101,16 +101,26 @@ def _all_of(faults: list[CniError]) -> CniError:
 
 
 def _without_cache(session: Session, must_succeed: bool) -> None:
-    """Take down what the pod would get; for a pod that nobody knows any more, what every pod gets (M9)."""
-    client = session.client(_API_LIMIT_S)
-    pod = _find_pod(session, client) if client is not None else None
+    """Take down what the pod would get; for a pod that nobody knows any more, what every pod gets (M9).
+
+    :param must_succeed: nothing but a DEL that fails counts (M3), and that does in any case
+    """
     prefix = f"Multus: [{session.pod}]: "
+    client = _client(session, must_succeed)
+    pod = _find_pod(session, client) if client is not None else None
     delegates: list[Delegate] = []
     if client is not None and pod is not None:
         from . import deciding, kube
         from .resolve import cause_of
 
-        delegates = deciding.default_networks(session, client, pod, prefix)
+        try:
+            delegates = deciding.default_networks(session, client, pod, prefix)
+        except CniError as error:
+            if not must_succeed:
+                raise
+            session.journal.note(str(error))
+            # in their places, so that the others keep their interfaces
+            delegates = [Unknown() for _each in range(1 + len(session.config.default_networks))]
         undoing = deciding.Undoing(deciding.resolver(session, client, pod), pod)
         undoing.pod_networks(delegates)
         for error in undoing.undecided:
@@ -126,6 +136,16 @@ def _without_cache(session: Session, must_succeed: bool) -> None:
         raise _all_of(faults)
     for fault in faults:
         session.journal.note(f"{prefix}{fault}")
+
+
+def _client(session: Session, must_succeed: bool) -> Client | None:
+    try:
+        return session.client(_API_LIMIT_S)
+    except CniError as error:
+        if not must_succeed:
+            raise
+        session.journal.note(str(error))
+        return None
 
 
 def _configured(session: Session, client: Client | None, prefix: str) -> list[Delegate]:
