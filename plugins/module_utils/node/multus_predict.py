@@ -110,8 +110,8 @@ class Prediction(Resolver):
             elif missing is not None:
                 names = ", ".join(f"{one}/{request.name}" for one in missing.elsewhere)
                 self.fact("multus-network-elsewhere", network=network, elsewhere=names)
-            elif cause_of(error, gojson.SyntaxFault) is not None:
-                text = str((self.sources.nad(request.namespace, request.name).get("spec") or {}).get("config"))
+            elif cause_of(error, gojson.SyntaxFault) is not None and self._is_no_json(request):
+                text = self.sources.nad(request.namespace, request.name)["spec"]["config"]
                 reasons = multus_requests.syntax_faults(text, "its configuration")
                 self.fact("multus-network-unusable", network=network, reason="; ".join(reasons))
             else:
@@ -120,6 +120,17 @@ class Prediction(Resolver):
                     text = text.replace(prefix, "")
                 self.fact("multus-network-unusable", network=network, reason=text)
             raise _Told(str(error)) from None
+
+    def _is_no_json(self, request: Request) -> bool:
+        """Tell whether it is the network's own text that cannot be parsed, and not a file of confDir, for instance."""
+        try:
+            text = (self.sources.nad(request.namespace, request.name).get("spec") or {}).get("config")
+            gojson.parse(text.encode("utf-8", "surrogateescape") if text and isinstance(text, str) else b"{}")
+        except gojson.SyntaxFault:
+            return True
+        except NodenetError:
+            return False
+        return False
 
 
 def predict(

@@ -102,3 +102,18 @@ def test_an_element_that_cannot_be_used_has_its_interface(elements, told):
     assert "MULTUS007" in texts
     assert told in texts.get("MULTUS013", "")
     assert ("MULTUS013" in texts) is bool(told)
+
+
+@pytest.mark.parametrize("config", ["", "{"])
+def test_a_broken_file_is_not_taken_for_the_configuration_of_the_network(tmp_path, config):
+    """A network without one is looked for in confDir, and the first file that cannot be read ends that."""
+    (tmp_path / "10-broken.conf").write_text("[")
+    lan = {"metadata": {"name": "lan", "namespace": "prod"}, "spec": {"config": config}}
+    delegate = {"cniVersion": "1.0.0", "type": "bridge", "name": "cbr0"}
+    multus = {"type": "multus", "name": "m", "cniVersion": "1.0.0", "delegates": [delegate], "confDir": str(tmp_path)}
+    pod = {"name": "w", "namespace": "prod", "annotations": None, "networks": "lan"}
+    options = {"conf_dir": "/nonexistent", "cache_dir": "/nonexistent", "api": False, "cached": False, "live": None}
+    (pod,) = multus_report.report(dict(options, pods=[pod], networks=[lan], config=multus))["pods"]
+    (told,) = [one["text"] for one in pod["findings"] if "prod/lan" in one["text"]]
+    assert (str(tmp_path / "10-broken.conf") in told) is (not config), told
+    assert ("its configuration" in told) is bool(config), told
