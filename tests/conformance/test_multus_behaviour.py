@@ -548,6 +548,17 @@ def test_gc_hands_over_a_namespace_only_if_it_is_the_container_s_for_sure(node, 
     assert node.left()[0] == []
 
 
+@pytest.mark.parametrize("arguments", [[], ["mac"], "mac", 7, True, None])
+def test_a_result_whose_capability_arguments_are_none(node, arguments):
+    assert node.call("ADD")[0] == 0
+    for result in (node.root / "cni" / "results").iterdir():
+        result.write_text(json.dumps(dict(json.loads(result.read_text()), capabilityArgs=arguments)))
+    node.age()
+    rc, document, _stderr = node.call("GC", **{"cni.dev/valid-attachments": []})
+    assert (rc, document) == (0, None)
+    assert node.left() == ([], [], [])
+
+
 def test_gc_keeps_the_delegates_cache_until_every_del_succeeded(node):
     assert node.call("ADD")[0] == 0
     node.age()

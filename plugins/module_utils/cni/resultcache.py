@@ -55,7 +55,8 @@ class Entry:
         self.ifname = values.get("ifName") or ""
         self.netns = values.get("netns") or ""
         self.args = [(one[0], one[1]) for one in values.get("cniArgs") or [] if one and len(one) > 1]
-        self.capability_args = gojson.plain(values.get("capabilityArgs") or ())
+        given = values.get("capabilityArgs")
+        self.capability_args = gojson.plain(given if isinstance(given, tuple) else ())
         self.config = _decoded(values.get("config") or "")
         self.result = values.get("result")
 
