@@ -96,7 +96,8 @@ options:
       - The code of the program, packed. The action plugin sends it along; a playbook never sets it.
     type: str
 notes:
-  - The program leaves no more of its journals than the newest 100 and all of the last 90 days.
+  - The program leaves no more of its journals than the newest 100 and all of the last 90 days. Those of people stay,
+    and all of them while one is of the future, for the clock is wrong then.
   - The node's Python must not lie in a virtual environment or a home directory. After its path has changed, by an
     upgrade of the distribution, run the module again.
   - A list of the living and O(ignore:force_empty) of M(nodenet.cni.host_local_gc) are for people at the keyboard. Where

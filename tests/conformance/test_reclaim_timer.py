@@ -512,6 +512,16 @@ def test_a_network_that_got_a_static_reservation_since_is_left_alone(node):
     assert node.held() == ["192.0.2.2", "192.0.2.3", "192.0.2.9"]
 
 
+def journal_of(node, days: float, by: str = "timer", mtime_days: float | None = None) -> str:
+    """Leave the journal of a run so many days ago; return its name."""
+    when = time.time() - days * 86400
+    path = node.state_dir / "reclaimed" / time.strftime("%Y%m%dT%H%M%SZ-0a0a0a.json", time.gmtime(when))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"by": by}))
+    os.utime(path, (time.time() - (days if mtime_days is None else mtime_days) * 86400,) * 2)
+    return path.name
+
+
 def test_what_runs_by_itself_does_not_fill_the_disk(node, monkeypatch):
     from ansible_collections.nodenet.cni.plugins.module_utils.node import reclaim_journal
 
@@ -520,20 +530,38 @@ def test_what_runs_by_itself_does_not_fill_the_disk(node, monkeypatch):
     node.containerd(A)
     node.hold("192.0.2.2", A)
     folder = node.state_dir / "reclaimed"
-    folder.mkdir(parents=True)
-    for days in (1, 89, 91, 92, 400):
-        path = folder / f"before-{days}.json"
-        path.write_text("{}")
-        os.utime(path, (time.time() - days * 86400,) * 2)
+    stay = {journal_of(node, days) for days in (1, 89)}
+    stay |= {journal_of(node, 300, by="module"), journal_of(node, 301, mtime_days=1)}
+    stay |= {"notes", "20200101T000000Z-0b0b0b.json", "mine.json"}
+    go = {journal_of(node, days) for days in (91, 92, 400)}
     (folder / "notes").write_text("mine")
+    for name in ("20200101T000000Z-0b0b0b.json", "mine.json"):
+        (folder / name).write_text("{")
+        os.utime(folder / name, (1e9, 1e9))
     assert node.main() == 0  # nothing freed: nothing to do
-    assert len(list(folder.iterdir())) == 6
+    assert {path.name for path in folder.iterdir()} == stay | go
     node.hold("192.0.2.3", B)
     assert node.main() == 0
-    assert sorted(path.name for path in folder.iterdir() if path.name.startswith(("b", "n"))) == [
-        *("before-1.json", "before-89.json", "notes"),
-    ]
-    assert len(list(folder.iterdir())) == 4
+    (own,) = {path.name for path in folder.iterdir()} - stay
+    assert own not in go
+    assert json.loads((folder / own).read_text())["by"] == "timer"
+    node.hold("192.0.2.3", B)
+    by_hand = node.gc()["journal"]
+    assert json.loads(Path(by_hand).read_text())["by"] == "module"
+
+
+@pytest.mark.parametrize(("days", "mtime_days"), [(-1, 5), (5, -1)])
+def test_a_clock_that_cannot_be_right_prunes_nothing(node, monkeypatch, days, mtime_days):
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import reclaim_journal
+
+    monkeypatch.setattr(reclaim_journal, "KEEP", 1)
+    old = journal_of(node, 400)
+    future = journal_of(node, days, mtime_days=mtime_days)
+    assert reclaim_journal.prune(str(node.state_dir), time.time()) == 0
+    (node.state_dir / "reclaimed" / future).unlink()
+    journal_of(node, 1)
+    assert reclaim_journal.prune(str(node.state_dir), time.time()) == 1
+    assert not (node.state_dir / "reclaimed" / old).exists()
 
 
 def test_an_id_writes_no_line_of_its_own_in_the_log(node):

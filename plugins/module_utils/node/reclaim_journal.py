@@ -4,7 +4,7 @@
 
 """The journal of freed addresses: ``<state_dir>/reclaimed/<run id>.json``, written before anything goes.
 
-    {"journal_version": 1, "run_id": "...", "networks": [{"network", "data_dir", "entries": [
+    {"journal_version": 1, "run_id": "...", "by": "timer" or "module", "networks": [{"network", "data_dir", "entries": [
         {"name", "address", "content", "mode", "mtime_ns", "container_id", "ifname", "reason"}],
         "cache": [{"path", "content", "mode"}]}], "sources": [...]}
 
@@ -32,8 +32,12 @@ if TYPE_CHECKING:
 VERSION = 1
 FOLDER = "reclaimed"
 _RESTORED = ".restored"
+#: Who frees.
+TIMER, MODULE = "timer", "module"
 #: What `prune` leaves: so many journals, and all of the last so many seconds.
 KEEP, KEEP_S = 100, 90 * 86400
+_SLACK_S = 60.0
+_RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}\.json")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NEEDED_OF_CACHE = {"path": str, "content": str, "mode": int}
 _MOST_NS = 1 << 62
@@ -43,13 +47,14 @@ _NEEDED = {"name": str, "content": str, "mode": int, "mtime_ns": int, "container
 class Journal:
     """What one run frees. ``run_id`` names it, ``path`` is its file, ``written`` tells whether that is there."""
 
-    def __init__(self, state_dir: str, sources: list[dict[str, Any]]) -> None:
-        self.run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(3).hex()}"
+    def __init__(self, state_dir: str, sources: list[dict[str, Any]], by: str = MODULE) -> None:
+        self.run_id = f"{_time_text(time.time())}-{os.urandom(3).hex()}"
         self.path = os.path.join(state_dir, FOLDER, f"{self.run_id}.json")
         self.written = False
         self._state_dir = state_dir
         self._networks: list[dict[str, Any]] = []
         self._sources = sources
+        self._by = by
 
     def add(self, network: str, data_dir: str, entries: list[dict[str, Any]], cache: list[dict[str, Any]]) -> None:
         """Note what is about to go in a network, on disk before this returns. Raises OSError."""
@@ -57,6 +62,7 @@ class Journal:
         document = {
             "journal_version": VERSION,
             "run_id": self.run_id,
+            "by": self._by,
             "networks": self._networks,
             "sources": self._sources,
         }
@@ -69,23 +75,40 @@ class Journal:
 
 
 def prune(state_dir: str, now: float) -> int:
-    """Remove journals that nobody will want back, of what runs by itself; return their number.
+    """Remove journals of timers that nobody will want back; return their number.
 
-    Those of the last `KEEP_S` seconds stay, and the newest `KEEP` whatever their age.
+    Those of the last `KEEP_S` seconds stay, by their names and by the times of their files, and the newest `KEEP` of all
+    journals. Nothing goes if one is of the future: the clock is wrong then, or was.
     """
     folder = os.path.join(state_dir, FOLDER)
     found = []
     try:
         for name in os.listdir(folder):
-            if name.endswith(".json"):
-                path = os.path.join(folder, name)
-                found.append((os.lstat(path).st_mtime, path))
+            path = os.path.join(folder, name)
+            if name.endswith(".json") and _RUN_NAME.fullmatch(name):
+                found.append((name, os.lstat(path).st_mtime, path))
     except FileNotFoundError:  # none yet, or another run is at it as well
         return 0
-    gone = [path for mtime, path in sorted(found)[:-KEEP] if mtime < now - KEEP_S]
+    old, future = _time_text(now - KEEP_S), _time_text(now + _SLACK_S)
+    if any(name > future or mtime > now + _SLACK_S for name, mtime, _path in found):
+        return 0
+    aged = [path for name, mtime, path in sorted(found)[:-KEEP] if name < old and mtime < now - KEEP_S]
+    gone = [path for path in aged if _of_timer(path)]
     for path in gone:
         files.remove_file(path)
     return len(gone)
+
+
+def _time_text(when: float) -> str:
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(when))
+
+
+def _of_timer(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            return bool(json.loads(stream.read())["by"] == TIMER)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 def mark_restored(state_dir: str, run_id: str, entries: Collection[tuple[str, str, bytes]]) -> None:

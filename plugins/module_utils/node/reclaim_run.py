@@ -61,7 +61,8 @@ class Outcome:
 def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
     """Free the addresses whose owners are dead, by the options of the module.
 
-    The option ``unattended``, which the module has not, leaves alone what somebody restored and makes no findings.
+    The option ``unattended``, which the module has not, leaves alone what somebody restored, names a timer in the
+    journal, and makes no findings.
 
     :raises NodenetError: the evidence is not to be relied on, or something cannot be read or done; what was freed
         before that is in the message and in the journal
@@ -80,7 +81,8 @@ def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
     if going and check_mode:
         files.check_writable(os.path.join(options["state_dir"], reclaim_journal.FOLDER))
     elif going:
-        journal = reclaim_journal.Journal(options["state_dir"], evidence.documents())
+        by = reclaim_journal.TIMER if options.get("unattended") else reclaim_journal.MODULE
+        journal = reclaim_journal.Journal(options["state_dir"], evidence.documents(), by)
         fates = _carry_out(looks, fates, evidence, options, journal)
         going = [one for one in fates if one.goes]
     facts = facts + _facts(looks, fates)
