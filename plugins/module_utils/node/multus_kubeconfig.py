@@ -254,7 +254,7 @@ def _report(path: str, document: dict[str, Any] | None, mode: int, now: float, c
             report["expires_in_s"] = row["expires_in_s"]
         return report
     try:
-        report["server"] = document["clusters"][0]["cluster"]["server"]
+        report["server"] = _without_userinfo(document["clusters"][0]["cluster"]["server"])
     except (KeyError, IndexError, TypeError):
         pass
     claims = _claims(document)
@@ -268,6 +268,16 @@ def _report(path: str, document: dict[str, Any] | None, mode: int, now: float, c
     elif row is not None and not changed:
         report["expires_in_s"] = row["expires_in_s"]
     return report
+
+
+def _without_userinfo(url: Any) -> str | None:
+    """Return a URL without the name and the password in it."""
+    if not isinstance(url, str):
+        return None
+    scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
+    authority, slash, path = rest.partition("/")
+    shown = scheme + mark + authority.rpartition("@")[2] + slash + path
+    return HIDDEN if "@" in shown else shown
 
 
 def _diff(path: str, before: dict[str, Any] | None, after: dict[str, Any], mode: int) -> dict[str, str]:
@@ -299,6 +309,10 @@ def _hidden(document: dict[str, Any], old: str | None) -> str:
     return json.dumps({key: value if key in _DOCUMENT else HIDDEN for key, value in copy.items()}, indent=2) + "\n"
 
 
+def _has_text(values: dict[str, Any], key: str) -> bool:
+    return isinstance(values.get(key, ""), str)
+
+
 def _is_plain(document: dict[str, Any], key: str) -> bool:
     """Tell whether a part of a kubeconfig has nothing but what is written here, so that it can be shown."""
     member, known = _MEMBERS[key]
@@ -306,6 +320,6 @@ def _is_plain(document: dict[str, Any], key: str) -> bool:
         (only,) = document[key]
         found = only[member]
         server = found.get("server", "")
-        return set(only) <= {"name", member} and set(found) <= known and "@" not in server
+        return set(only) <= {"name", member} and set(found) <= known and "@" not in server and _has_text(found, "token")
     except (AttributeError, KeyError, TypeError, ValueError):
         return False

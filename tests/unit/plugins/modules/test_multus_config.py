@@ -605,7 +605,7 @@ def test_a_password_in_the_server_is_refused_and_not_shown(fails, calico, scheme
     assert "secret-1" not in message
 
 
-@pytest.mark.parametrize("change", ["proxy", "server", "cluster", "two clusters", "context", "user", "key"])
+@pytest.mark.parametrize("change", ["proxy", "server", "cluster", "two clusters", "context", "user", "key", "token"])
 def test_what_others_added_to_the_kubeconfig_is_not_shown(run_module, calico, change):
     run_module(NAME, calico.options(kubeconfig=dict(API, token="opaque-1")))
     document = kubeconfig_of(calico)
@@ -623,6 +623,8 @@ def test_what_others_added_to_the_kubeconfig_is_not_shown(run_module, calico, ch
         context["context"]["extensions"] = [secret]
     elif change == "user":
         user["x"] = secret
+    elif change == "token":
+        user["user"]["token"] = [secret]
     else:
         document["preferences"] = {"x": secret}
     calico.put("multus.d/multus.kubeconfig", json.dumps(document))
@@ -632,7 +634,29 @@ def test_what_others_added_to_the_kubeconfig_is_not_shown(run_module, calico, ch
     assert "VALUE_HIDDEN" in diff["before"]
     assert '"server": "https://10.96.0.1:443"' in diff["after"]
     shown = diff["before"].count("VALUE_HIDDEN")
-    assert shown == (1 if change == "user" else 2), "the token, and what was added"
+    assert shown == (1 if change in ("user", "token") else 2), "the token, and what was added"
+
+
+@pytest.mark.parametrize(
+    ("server", "shown"),
+    [
+        ("https://admin:secret-1@h:6443/x", "https://h:6443/x"),
+        ("https://admin:secret-1@h", "https://h"),
+        ("admin:secret-1@h:6443", "h:6443"),
+        ("https://admin:secret-1/2@h", "VALUE_HIDDEN"),
+        ("https://admin:secret-1://2@h", "VALUE_HIDDEN"),
+        (["secret-1"], None),
+        ("https://[fd00::1]:6443", "https://[fd00::1]:6443"),
+    ],
+)
+def test_the_server_of_a_kubeconfig_is_told_without_a_password(run_module, calico, server, shown):
+    run_module(NAME, calico.options(kubeconfig=dict(API, token="opaque-1")))
+    document = kubeconfig_of(calico)
+    document["clusters"][0]["cluster"]["server"] = server
+    calico.put("multus.d/multus.kubeconfig", json.dumps(document))
+    done = run_module(NAME, calico.options(), diff=True)
+    assert done["kubeconfig"]["server"] == shown
+    assert "secret-1" not in json.dumps(done)
 
 
 def test_case_token_expired(run_module, calico, case):
