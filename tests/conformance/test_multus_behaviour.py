@@ -197,6 +197,27 @@ def test_events_of_a_pod(node):
     assert len(node.api.events) == 3
 
 
+def test_a_fault_with_the_events_is_none_of_the_add(node, monkeypatch):
+    """They are made when all is done, and when no DEL waits for the ADD any more."""
+    from ansible_collections.nodenet.cni.plugins.module_utils.multus import kube
+
+    waiting = []
+
+    def fail(*_arguments):
+        with (node.root / "cni" / "cid").open() as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        waiting.append(False)
+        raise RuntimeError("of the events")
+
+    monkeypatch.setattr(kube.Client, "add_event", fail)
+    rc, document, stderr = node.call("ADD")
+    assert (rc, document["ips"][0]["address"]) == (0, "10.0.0.5/24")
+    assert waiting == [False]
+    assert "cannot make the events of the pod: of the events" in stderr
+    assert node.left()[0] == ["cid-eth0", "cid-net1", "cid-net2"]
+    assert node.call("DEL")[0] == 0
+
+
 def test_the_event_of_a_network_that_is_missing(node):
     node.put_pod("one,gone")
     for _try in range(2):

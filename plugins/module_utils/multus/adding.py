@@ -55,9 +55,13 @@ def _add(session: Session) -> Document:
         raise _not_added(session, delegates[fault.index], fault) from None
     lock = _save(session, delegates, prefix)
     try:
-        return _Adding(session, delegates, names, prefix, lock).run(client, pod)
+        adding = _Adding(session, delegates, names, prefix, lock)
+        printed = adding.run(client, pod)
     finally:
         running.end(lock)
+    if client is not None:
+        adding.tell_people(client, pod)
+    return printed
 
 
 def _save(session: Session, delegates: list[Delegate], prefix: str) -> int:
@@ -141,7 +145,7 @@ class _Adding:
         self.lock = lock
         self.started: list[int] = []
         self.entries: list[Document] = []
-        self.news: list[str] = []
+        self.news: list[tuple[str, str, Document]] = []
 
     def run(self, client: Client | None, pod: dict[str, Any]) -> Document:
         session = self.session
@@ -151,8 +155,6 @@ class _Adding:
                 self._tell(client, pod)
             printed = _in_version(result, session.config.cni_version)
             self._check_cache()
-            if client is not None:
-                self._tell_people(client, pod)
         except BaseException:
             self.take_back()
             raise
@@ -238,9 +240,7 @@ class _Adding:
 
             info = deviceinfo.read(delegate, self.session.call.container_id, interface)
         self.entries += netstatus.entries(delegate.name, delegate.is_master, result, info, gateways)
-        from . import events
-
-        self.news.append(events.addition(delegate.name, interface, result))
+        self.news.append((delegate.name, interface, result))
 
     def _tell(self, client: Client, pod: dict[str, Any]) -> None:
         from . import netstatus
@@ -256,10 +256,14 @@ class _Adding:
                 f"cluster comm: status update failed for pod {namespace}/{name}: {error}",
             ) from None
 
-    def _tell_people(self, client: Client, pod: dict[str, Any]) -> None:
-        from . import events
+    def tell_people(self, client: Client, pod: dict[str, Any]) -> None:
+        """Make the pod's events. No fault of theirs is one of the ADD, which is complete."""
+        try:
+            from . import events
 
-        events.tell_added(client, pod, self.news)
+            events.tell_added(client, pod, [events.addition(*one) for one in self.news])
+        except Exception as error:
+            self.session.journal.note(f"{self.prefix}cannot make the events of the pod: {error}")
 
     def take_back(self) -> None:
         """Call DEL for every delegate whose ADD was started, the last one first (M4, M5); what fails is told."""

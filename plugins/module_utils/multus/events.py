@@ -4,7 +4,8 @@
 
 """Events of a pod: what `kubectl describe pod` shows of its networks (multus spec 3).
 
-Nothing depends on them. Each has one attempt of a second at most, and the first that fails is the last.
+Nothing depends on them. Those of one call have a second together and one attempt each; the first that fails is the
+last.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import time
 
 from ..cni import results
-from .kube import KubeError
+from .kube import EVENTS_LIMIT_S, KubeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +39,14 @@ def addition(name: str, interface: str, result: Document) -> str:
 
 def tell_added(client: Client, pod: dict[str, Any], messages: Sequence[str]) -> None:
     """Say what a pod was attached to."""
+    deadline = time.monotonic() + EVENTS_LIMIT_S
     for message in messages:
+        if not message:
+            continue
+        left = deadline - time.monotonic()
         # as client-go names them; two of one pod must not have the same
-        if message and not _add(client, pod, "%x" % time.time_ns(), "Normal", "AddedInterface", message):
+        stamp = "%x" % time.time_ns()
+        if left <= 0 or not _add(client, pod, stamp, "Normal", "AddedInterface", message, left):
             return
 
 
@@ -53,7 +59,15 @@ def tell_not_found(client: Client, pod: dict[str, Any], message: str) -> None:
     _add(client, pod, stamp, "Warning", "NoNetworkFound", message)
 
 
-def _add(client: Client, pod: dict[str, Any], stamp: str, kind: str, reason: str, message: str) -> bool:
+def _add(
+    client: Client,
+    pod: dict[str, Any],
+    stamp: str,
+    kind: str,
+    reason: str,
+    message: str,
+    limit_s: float = EVENTS_LIMIT_S,
+) -> bool:
     metadata = pod.get("metadata") or {}
     namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -75,7 +89,7 @@ def _add(client: Client, pod: dict[str, Any], stamp: str, kind: str, reason: str
         "reportingInstance": "",
     }
     try:
-        client.add_event(namespace, event)
+        client.add_event(namespace, event, limit_s)
     except KubeError:
         return False
     return True

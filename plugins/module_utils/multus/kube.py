@@ -38,7 +38,7 @@ _MERGE_PATCH = "application/merge-patch+json"
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
 _LONGEST_MESSAGE = 4096
-_EVENT_LIMIT = 1.0
+EVENTS_LIMIT_S = 1.0
 _CONFLICTS = 5
 _CONFLICT_PAUSE = 0.01
 _UNRESERVED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:@!$&'()*+,;=")
@@ -126,9 +126,9 @@ class Client:
         items = found.get("items") or []
         return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
-    def add_event(self, namespace: str, event: Mapping[str, Any]) -> None:
-        """Make an event: one attempt, of a second at most, since it is worth no more."""
-        self._call("POST", _EVENTS % _encode(namespace), _QUERY, event, _JSON, _EVENT_LIMIT)
+    def add_event(self, namespace: str, event: Mapping[str, Any], limit_s: float = EVENTS_LIMIT_S) -> None:
+        """Make an event: one attempt, of *limit_s* seconds at most, since it is worth no more."""
+        self._call("POST", _EVENTS % _encode(namespace), _QUERY, event, _JSON, limit_s)
 
     def set_network_status(self, namespace: str, name: str, pod: Mapping[str, Any], status_json: str) -> None:
         """Write the network-status annotation of a pod; nothing else of the pod changes (M14).

@@ -120,6 +120,14 @@ def test_nobody_waits_for_an_event(api, client, pod, how):
     assert len(api.event_requests) <= (2 if how == "html" else 1)
 
 
+def test_all_events_of_a_call_have_a_second_together(api, client, pod):
+    api.faults = [Fault(EVENTS, delay=0.4, times=None)]
+    begin = time.monotonic()
+    events.tell_added(client, pod, ["Add net%d []" % number for number in range(8)])
+    assert time.monotonic() - begin < 2
+    assert len(api.event_requests) <= 3
+
+
 def test_without_time_nothing_is_said(api, pod):
     client = kube.Client(Access(api.url), 0.0)
     events.tell_added(client, pod, ["Add eth0 []"])
