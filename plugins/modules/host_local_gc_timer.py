@@ -13,8 +13,10 @@ author:
   - The nodenet.cni authors (@nodenet)
 description:
   - Installs what M(nodenet.cni.host_local_gc) does as a program on the node, with a service and a timer of systemd for
-    each network. The service also runs at boot, after the container runtime and before the kubelet, so that addresses
-    that a power cut left behind are free before the first pod asks for one.
+    each network, and another service that runs it at boot, after the container runtime and before the kubelet.
+  - At boot those addresses go whose sandbox or container the runtime does not know any more. A containerd still knows
+    the sandboxes from before a power cut until the kubelet removes them. Their addresses stay until then, and a later
+    run of the timer frees what leaked all the same.
   - Use it for nodes whose pools fill up between two visits of yours. It is as careful as the module, with the same
     sources and the same journal. What it refuses fails the unit, and C(systemctl --failed) and the log of the node say
     why.
@@ -56,7 +58,10 @@ options:
     default: hourly
   boot:
     description:
-      - Whether addresses are also freed at each boot. A kubelet that starts at boot waits for it, two minutes at most.
+      - Whether addresses are also freed at each boot. The unit C(kubelet.service) waits for it then, two minutes at
+        most. What has its kubelet inside (k3s, RKE2, k0s, MicroK8s) does not wait, it is started first.
+      - What was reserved within O(grace) before a power cut may still be young at that boot, and stays until a later
+        run.
     type: bool
     default: true
   with_static:

@@ -23,7 +23,8 @@ from reclaim_node import Node, Runtime, sandbox
 
 A, B, C, D = (sandbox(number) for number in range(4))
 ROOT = Path(__file__).resolve().parents[2]
-LINKS = ("multi-user.target.wants/nodenet-reclaim-net.service", "timers.target.wants/nodenet-reclaim-net.timer")
+BOOT = "nodenet-reclaim-net@boot.service"
+LINKS = (f"multi-user.target.wants/{BOOT}", "timers.target.wants/nodenet-reclaim-net.timer")
 
 
 @functools.lru_cache(maxsize=None)
@@ -125,7 +126,7 @@ def test_check_apply_again_and_away(node):
     assert result == predicted
     assert result["changed"]
     assert set(actions(result).values()) == {"created"}
-    assert listing(node.units) == sorted([*LINKS, "nodenet-reclaim-net.service", "nodenet-reclaim-net.timer"])
+    assert listing(node.units) == sorted([*LINKS, BOOT, "nodenet-reclaim-net.service", "nodenet-reclaim-net.timer"])
     for link in LINKS:
         assert (node.units / link).resolve() == node.units / os.path.basename(link)
     (program,) = node.programs.iterdir()
@@ -156,7 +157,7 @@ def test_check_apply_again_and_away(node):
 
 def test_at_boot_alone_there_is_no_timer(node):
     node.schedule("net", on_calendar="")
-    assert listing(node.units) == [LINKS[0], "nodenet-reclaim-net.service"]
+    assert listing(node.units) == [LINKS[0], "nodenet-reclaim-net.service", BOOT]
     node.schedule("net")
     node.schedule("net", boot=False)
     assert listing(node.units) == [
@@ -164,6 +165,25 @@ def test_at_boot_alone_there_is_no_timer(node):
         "nodenet-reclaim-net.timer",
         LINKS[1],
     ]
+
+
+def test_only_the_unit_of_the_boot_holds_up_a_kubelet(node):
+    """Or a kubelet that is started anew waits for a run of the timer."""
+    node.schedule("net")
+    boot, other = ((node.units / name).read_text() for name in (BOOT, "nodenet-reclaim-net.service"))
+    assert [line for line in boot.splitlines() if line not in other.splitlines()] == [
+        *("Before=kubelet.service", "[Install]", "WantedBy=multi-user.target"),
+    ]
+    assert "kubelet" not in other
+
+
+def test_a_network_named_like_a_unit_has_its_own(node):
+    node.schedule("net", "net-boot", "net.boot")
+    assert len(listing(node.settings)) == 3
+    assert len(listing(node.units)) == 15
+    node.schedule("net")
+    assert listing(node.settings) == ["net.json"]
+    assert listing(node.units) == sorted([*LINKS, BOOT, "nodenet-reclaim-net.service", "nodenet-reclaim-net.timer"])
 
 
 def test_drop_ins_and_whatever_else_begins_like_a_unit_stay(node):
@@ -197,7 +217,7 @@ def test_systemd_takes_the_units(node, monkeypatch):
     if analyze is None:
         pytest.skip("not run: there is no systemd-analyze")
     node.schedule("net")
-    units = [str(path) for path in node.units.glob("nodenet-reclaim-net.*")]
+    units = [str(path) for path in node.units.glob("nodenet-reclaim-net*")]
     done = subprocess.run(
         [analyze, "--recursive-errors=no", "verify", *units], capture_output=True, text=True, check=False
     )
@@ -277,7 +297,7 @@ def test_what_systemd_is_told(node, systemctl):
     assert systemctl.read_text().splitlines()[1:] == [
         "stop nodenet-reclaim-net.timer",
         "daemon-reload",
-        "reset-failed nodenet-reclaim-net.service nodenet-reclaim-net.timer",
+        f"reset-failed nodenet-reclaim-net.service nodenet-reclaim-net.timer {BOOT}",
     ]
 
 

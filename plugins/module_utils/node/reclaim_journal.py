@@ -77,8 +77,8 @@ class Journal:
 def prune(state_dir: str, now: float) -> int:
     """Remove journals of timers that nobody will want back; return their number.
 
-    Those of the last `KEEP_S` seconds stay, by their names and by the times of their files, and the newest `KEEP` of all
-    journals. Nothing goes if one is of the future: the clock is wrong then, or was.
+    Those of the last `KEEP_S` seconds stay, by their names and by the times of their files, and the newest `KEEP` of
+    all journals. Nothing goes if one is of the future: the clock is wrong then, or was.
     """
     folder = os.path.join(state_dir, FOLDER)
     found = []

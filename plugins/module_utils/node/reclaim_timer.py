@@ -7,8 +7,9 @@ installs them.
 
     <program_dir>/reclaim-<hash>.pyz                     the code, one for all networks
     <settings_dir>/<network>.json                        what it is to do
-    <unit_dir>/nodenet-reclaim-<network>.service         runs it, at boot as well: after the runtime, before the kubelet
-    <unit_dir>/nodenet-reclaim-<network>.timer           at other times
+    <unit_dir>/nodenet-reclaim-<network>.service         runs it
+    <unit_dir>/nodenet-reclaim-<network>.timer           starts that at its times
+    <unit_dir>/nodenet-reclaim-<network>@boot.service    runs it at boot: after the runtime, before the kubelet
     <unit_dir>/{multi-user,timers}.target.wants/         links by which they are enabled
 
 Everything is decided and compared before anything is written; what is in place already is left alone. Python reads the
@@ -49,6 +50,8 @@ OPTIONS = (
 #: Where systemd runs the node, this is a directory.
 RUNNING = "/run/systemd/system"
 _PREFIX = "nodenet-reclaim-"
+# no name of a network has an @, so this is no other network's unit
+_BOOT = "@boot.service"
 _PROGRAM = re.compile(r"reclaim(-[0-9a-f]{16})?\.pyz")
 _WAIT_S = 30
 _TIMEOUT_S = 30
@@ -63,15 +66,13 @@ _SERVICE = """\
 [Unit]
 Description=Free leaked addresses of CNI network {network}
 After=local-fs.target {runtimes}
-Before=kubelet.service
-
+{before}
 [Service]
 Type=oneshot
 ExecStart={python} -IBS {program} {settings}
-# a kubelet that starts at boot waits for it, but not for long
 TimeoutStartSec=120
 # no sandbox: it has to see the processes and namespaces of the node
-"""
+{install}"""
 _TIMER = """\
 {head}
 [Unit]
@@ -85,7 +86,9 @@ RandomizedDelaySec=300
 [Install]
 WantedBy=timers.target
 """
-_AT_BOOT = "\n[Install]\nWantedBy=multi-user.target\n"
+# a unit of its own: a kubelet that is started anew would wait for each run that has this line
+_AT_BOOT = {"before": "Before=kubelet.service\n", "install": "\n[Install]\nWantedBy=multi-user.target\n"}
+_AT_OTHER_TIMES = {"before": "", "install": ""}
 
 
 class Place:
@@ -216,10 +219,10 @@ def _places(names: Sequence[str], options: Mapping[str, Any]) -> list[Place]:
         words = {"head": HEAD, "network": name, "program": program, "settings": path}
         words.update(python=executables.node_python(), calendar=options["on_calendar"])
         words["runtimes"] = " ".join(f"{one}.service" for one in _RUNTIMES)
-        service = _SERVICE.format(**words) + (_AT_BOOT if options["boot"] else "")
-        wanted[f"{unit}.service"] = service.encode()
+        wanted[f"{unit}.service"] = _SERVICE.format(**words, **_AT_OTHER_TIMES).encode()
         if options["boot"]:
-            wanted[os.path.join(units, "multi-user.target.wants", f"{_PREFIX}{name}.service")] = f"{unit}.service"
+            wanted[unit + _BOOT] = _SERVICE.format(**words, **_AT_BOOT).encode()
+            wanted[os.path.join(units, "multi-user.target.wants", _PREFIX + name + _BOOT)] = unit + _BOOT
         if options["on_calendar"]:
             wanted[f"{unit}.timer"] = _TIMER.format(**words).encode()
             wanted[os.path.join(units, "timers.target.wants", f"{_PREFIX}{name}.timer")] = f"{unit}.timer"
@@ -241,7 +244,7 @@ def _ours(units: str, settings: str) -> list[str]:
             if _is_unit(path) and _is_unit(own) and _text(_present(own)).startswith(HEAD):
                 found.append(path)
     unit_names = {os.path.basename(path)[len(_PREFIX) :].rpartition(".")[0] for path in found}
-    for name in sorted(unit_names):
+    for name in sorted({one.partition("@")[0] for one in unit_names}):
         path = os.path.join(settings, f"{name}.json")
         if _are_settings(path):
             found.append(path)
