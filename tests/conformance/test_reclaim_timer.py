@@ -270,7 +270,9 @@ def systemctl(node, monkeypatch):
     path.write_text(f"""#!/bin/sh
         case "$1" in
         is-active) exec /bin/grep -qx "restart $3" {log} ;;
-        show) echo NeedDaemonReload=no; [ ! -e {node.base}/stale ] || echo NeedDaemonReload=yes; exit 0 ;;
+        show)
+            case "$*" in *Fragment*) [ ! -e {node.base}/loaded ] || exec /bin/cat {node.base}/loaded; exit 0 ;; esac
+            echo NeedDaemonReload=no; [ ! -e {node.base}/stale ] || echo NeedDaemonReload=yes; exit 0 ;;
         esac
         echo "$@" >> {log}
         case "$*" in "${{FAILS:-none}}"*) echo "no such luck"; exit 1 ;; esac
@@ -316,6 +318,25 @@ def test_units_that_systemd_has_not_read_yet_are_read_and_timers_started_anew(no
     assert set(actions(predicted).values()) == {"unchanged"}
     assert systemctl.read_text()[len(before) :].splitlines() == ["daemon-reload", "restart nodenet-reclaim-net.timer"]
     assert not node.schedule("net", on_calendar="daily", apply=True)["changed"]
+
+
+def test_a_timer_that_runs_without_its_file_is_stopped(node, systemctl):
+    """Its file went with apply=false, or a run was killed before it told systemd."""
+    node.schedule("net", apply=True)
+    state = "\n\n".join(
+        f"Id=nodenet-reclaim-{name}.timer\nActiveState={active}\nFragmentPath={node.units}/nodenet-reclaim-{name}.timer"
+        for name, active in (("gone", "active"), ("net", "active"), ("over", "inactive"))
+    )
+    (node.base / "loaded").write_text(f"{state}\n")
+    asked = systemctl.read_text()
+    result = node.schedule("net", apply=True)
+    assert (result["changed"], result["stopped"], result["started"]) == (True, ["nodenet-reclaim-gone.timer"], [])
+    assert systemctl.read_text()[len(asked) :].splitlines() == [
+        *("stop nodenet-reclaim-gone.timer", "daemon-reload"),
+        "reset-failed nodenet-reclaim-gone.service nodenet-reclaim-gone.timer",
+    ]
+    (node.base / "loaded").unlink()
+    assert not node.schedule("net", apply=True)["changed"]
 
 
 def test_nothing_to_remove_needs_no_systemd(node):

@@ -136,25 +136,35 @@ def schedule(options: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
         _refuse_static(names, options)
     places = _places(names, options)
     changed = [one for one in places if one.action != "unchanged"]
-    systemctl = _systemctl() if options["apply"] and (names or changed) else ""
+    systemctl = _systemctl() if options["apply"] else ""
+    if options["apply"] and not systemctl and (names or changed):
+        raise NodenetError(
+            "Cannot free addresses by a timer on this node: systemd does not run it; set apply=false to write the "
+            "units only, such as for the image of a node"
+        )
     timers = [f"{_PREFIX}{name}.timer" for name in names if options["on_calendar"]]
     moved = {os.path.basename(one.path) for one in changed}
-    removed = [os.path.basename(one.path) for one in changed if one.action == "removed" and _is_timer(one.path)]
-    stopping = sorted(set(removed)) if systemctl else []
+    removed = {os.path.basename(one.path) for one in changed if one.action == "removed" and _is_name(one.path)}
+    left = _left_behind(systemctl) if systemctl else []
+    stopping = sorted({one for one in removed if _is_timer(one)} | set(left)) if systemctl else []
     # a run that was killed, or one with apply=false, has written what systemd does not know yet
     stale = bool(systemctl) and _is_stale(systemctl, places)
     starting = [one for one in timers if systemctl and (stale or one in moved or not _is_active(systemctl, one))]
+    reload = bool(systemctl and (changed or stale or left))
     result = {
-        "changed": bool(changed or starting or stale),
+        "changed": bool(changed or starting or stale or left),
         "networks": sorted(names),
         "files": [{"path": one.path, "action": one.action} for one in places],
-        "reloaded": bool(systemctl and (changed or stale)),
+        "reloaded": reload,
         "started": starting,
         "stopped": stopping,
         "diff": [one.difference() for one in changed],
     }
     if not check_mode:
-        _carry_out(changed, systemctl, stopping, starting, stale)
+        _carry_out(changed, systemctl, stopping, starting, reload)
+        removed.update(left, (f"{one[: -len('.timer')]}.service" for one in left if not _is_wanted(one, names)))
+        if systemctl and removed:
+            _succeeds(systemctl, "reset-failed", *sorted(removed))  # or what failed is listed until the next boot
     return result
 
 
@@ -306,13 +316,9 @@ def archive(sources: Mapping[str, str]) -> bytes:
 
 
 def _systemctl() -> str:
+    """Return the program, "" if systemd does not run the node."""
     program = _program("systemctl")
-    if program and os.path.isdir(RUNNING):
-        return program
-    raise NodenetError(
-        "Cannot free addresses by a timer on this node: systemd does not run it; set apply=false to write the units "
-        "only, such as for the image of a node"
-    )
+    return program if os.path.isdir(RUNNING) else ""
 
 
 def _program(name: str) -> str:
@@ -352,12 +358,27 @@ def _is_stale(systemctl: str, places: Sequence[Place]) -> bool:
     return bool(units) and b"NeedDaemonReload=yes" in _demand(systemctl, *asked).stdout
 
 
+def _left_behind(systemctl: str) -> list[str]:
+    """Return timers that run though their files are gone: systemd was not told of that, as with apply=false."""
+    asked = ("show", "-p", "Id", "-p", "ActiveState", "-p", "FragmentPath", f"{_PREFIX}*.timer")
+    found = []
+    for block in _demand(systemctl, *asked).stdout.decode("utf-8", "replace").split("\n\n"):
+        one = dict(line.partition("=")[::2] for line in block.splitlines())
+        if one.get("ActiveState") == "active" and not os.path.exists(one.get("FragmentPath", "")):
+            found.append(one["Id"])
+    return sorted(found)
+
+
+def _is_wanted(timer: str, names: Sequence[str]) -> bool:
+    return timer[len(_PREFIX) : -len(".timer")] in names
+
+
 def _is_timer(path: str) -> bool:
     return path.endswith(".timer")
 
 
 def _carry_out(
-    changed: Sequence[Place], systemctl: str, stopping: Sequence[str], starting: Sequence[str], stale: bool
+    changed: Sequence[Place], systemctl: str, stopping: Sequence[str], starting: Sequence[str], reload: bool
 ) -> None:
     done: list[Place] = []
     back: list[tuple[str, str]] = []  # what brings each timer to where it was
@@ -370,7 +391,7 @@ def _carry_out(
         for one in changed:
             done.append(one)
             one.put(one.after)
-        if systemctl and (changed or stale):
+        if reload:
             _demand(systemctl, "daemon-reload")
             reloaded = True
         for unit in starting:
@@ -385,9 +406,6 @@ def _carry_out(
         raise
     for folder in {os.path.dirname(one.path) for one in changed if one.after is None}:
         _remove_if_empty(folder)
-    gone = sorted({os.path.basename(one.path) for one in changed if one.after is None and _is_name(one.path)})
-    if systemctl and gone:
-        _succeeds(systemctl, "reset-failed", *gone)  # or one that failed is listed until the next boot
 
 
 def _take_back(done: Sequence[Place], systemctl: str, back: Sequence[tuple[str, str]], reloaded: bool) -> list[str]:
