@@ -115,12 +115,13 @@ def _without_cache(session: Session, must_succeed: bool) -> None:
 
         try:
             delegates = deciding.default_networks(session, client, pod, prefix)
-        except CniError as error:
+        except CniError as reason:
             if not must_succeed:
                 raise
-            session.journal.note(str(error))
-            # in their places, so that the others keep their interfaces
-            delegates = [Unknown() for _each in range(1 + len(session.config.default_networks))]
+            session.journal.note(str(reason))
+            config = session.config
+            more = [] if session.pod.namespace in config.system_namespaces else config.default_networks
+            delegates = [Unknown() for _each in ["", *more]]  # in their places, so that the others keep theirs
         undoing = deciding.Undoing(deciding.resolver(session, client, pod), pod)
         undoing.pod_networks(delegates)
         for error in undoing.undecided:
