@@ -262,7 +262,7 @@ def test_a_network_with_static_reservations_is_refused_unless_asked_for(node):
 def systemctl(node, monkeypatch):
     """A node whose systemctl notes what it is asked, says that timers run once they were started, and that it has to
     read units again while there is a file "stale"; what begins with the words in FAILS fails."""
-    from ansible_collections.nodenet.cni.plugins.module_utils.node import reclaim_timer
+    from ansible_collections.nodenet.cni.plugins.module_utils.node import reclaim_systemd
 
     log = node.base / "asked"
     path = node.base / "programs" / "systemctl"
@@ -280,7 +280,7 @@ def systemctl(node, monkeypatch):
     """)
     path.chmod(0o755)
     log.write_text("")
-    monkeypatch.setattr(reclaim_timer, "RUNNING", str(node.base))
+    monkeypatch.setattr(reclaim_systemd, "RUNNING", str(node.base))
     return log
 
 

@@ -23,7 +23,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import zipfile
 
 from ..cni.errors import NodenetError
@@ -33,6 +32,7 @@ from ..host_local.rows import label, short_list
 from ..host_local.store import Store, StoreError
 from . import executables, files
 from . import networks as definitions
+from . import reclaim_systemd as systemd
 from .embedded import unpack
 
 TYPE_CHECKING = False
@@ -47,14 +47,10 @@ OPTIONS = (
     *("conf_dir", "data_dir", "flannel_subnet_file", "state_dir", "sources", "grace", "containerd", "storage_root"),
     *("crio_address", "results_dirs", "command_timeout", "lock_timeout"),
 )
-#: Where systemd runs the node, this is a directory.
-RUNNING = "/run/systemd/system"
-_PREFIX = "nodenet-reclaim-"
 # no name of a network has an @, so this is no other network's unit
 _BOOT = "@boot.service"
 _PROGRAM = re.compile(r"reclaim(-[0-9a-f]{16})?\.pyz")
 _WAIT_S = 30
-_TIMEOUT_S = 30
 _MAIN = f"import sys\n\nfrom {PACKAGE}.{ENTRY[:-3].replace('/', '.')} import main\n\nsys.exit(main(sys.argv[1:]))\n"
 # a unit that is not there is no matter for After and Before
 _RUNTIMES = (
@@ -136,20 +132,20 @@ def schedule(options: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
         _refuse_static(names, options)
     places = _places(names, options)
     changed = [one for one in places if one.action != "unchanged"]
-    systemctl = _systemctl() if options["apply"] else ""
+    systemctl = systemd.systemctl_program() if options["apply"] else ""
     if options["apply"] and not systemctl and (names or changed):
         raise NodenetError(
             "Cannot free addresses by a timer on this node: systemd does not run it; set apply=false to write the "
             "units only, such as for the image of a node"
         )
-    timers = [f"{_PREFIX}{name}.timer" for name in names if options["on_calendar"]]
+    timers = [f"{systemd.PREFIX}{name}.timer" for name in names if options["on_calendar"]]
     moved = {os.path.basename(one.path) for one in changed}
-    removed = {os.path.basename(one.path) for one in changed if one.action == "removed" and _is_name(one.path)}
-    left = _left_behind(systemctl) if systemctl else []
-    stopping = sorted({one for one in removed if _is_timer(one)} | set(left)) if systemctl else []
+    removed = {os.path.basename(one.path) for one in changed if one.action == "removed" and systemd.is_name(one.path)}
+    left = systemd.left_behind(systemctl) if systemctl else []
+    stopping = sorted({one for one in removed if one.endswith(".timer")} | set(left)) if systemctl else []
     # a run that was killed, or one with apply=false, has written what systemd does not know yet
-    stale = bool(systemctl) and _is_stale(systemctl, places)
-    starting = [one for one in timers if systemctl and (stale or one in moved or not _is_active(systemctl, one))]
+    stale = bool(systemctl) and systemd.is_stale(systemctl, places)
+    starting = [one for one in timers if systemctl and (stale or one in moved or not systemd.is_active(systemctl, one))]
     reload = bool(systemctl and (changed or stale or left))
     result = {
         "changed": bool(changed or starting or stale or left),
@@ -161,10 +157,11 @@ def schedule(options: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
         "diff": [one.difference() for one in changed],
     }
     if not check_mode:
-        _carry_out(changed, systemctl, stopping, starting, reload)
-        removed.update(left, (f"{one[: -len('.timer')]}.service" for one in left if not _is_wanted(one, names)))
-        if systemctl and removed:
-            _succeeds(systemctl, "reset-failed", *sorted(removed))  # or what failed is listed until the next boot
+        systemd.carry_out(changed, systemctl, stopping, starting, reload)
+        services = {f"{one[: -len('.timer')]}.service" for one in left}
+        removed.update(left, services - {f"{systemd.PREFIX}{name}.service" for name in names})
+        if systemctl and removed:  # or what failed is listed until the next boot
+            systemd.succeeds(systemctl, "reset-failed", *sorted(removed))
     return result
 
 
@@ -181,11 +178,11 @@ def _check(names: Sequence[str], options: Mapping[str, Any]) -> None:
         raise NodenetError(f"Cannot use on_calendar {calendar!r}: it is not one line of text")
     if names and not calendar and not options["boot"]:
         raise NodenetError("Cannot free addresses at no time at all: set on_calendar or boot, or leave networks empty")
-    analyze = _program("systemd-analyze")
+    analyze = systemd.find_program("systemd-analyze")
     if calendar and analyze:
-        done = _call(analyze, "calendar", calendar)
+        done = systemd.call(analyze, "calendar", calendar)
         if done.returncode:
-            raise NodenetError(f"Cannot use on_calendar {calendar!r}: {_said(done)}")
+            raise NodenetError(f"Cannot use on_calendar {calendar!r}: {systemd.said(done)}")
 
 
 def _refuse_static(names: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -221,7 +218,7 @@ def _places(names: Sequence[str], options: Mapping[str, Any]) -> list[Place]:
         program = os.path.join(options["program_dir"], f"reclaim-{hashlib.sha256(code).hexdigest()[:16]}.pyz")
         wanted[program] = code
     for name in names:
-        unit = os.path.join(units, _PREFIX + name)
+        unit = os.path.join(units, systemd.PREFIX + name)
         path = os.path.join(settings, f"{name}.json")
         own = {"networks": [name], **{key: options[key] for key in OPTIONS}}
         document = {"options": own, "wait_s": _WAIT_S, "with_static": options["with_static"]}
@@ -232,10 +229,10 @@ def _places(names: Sequence[str], options: Mapping[str, Any]) -> list[Place]:
         wanted[f"{unit}.service"] = _SERVICE.format(**words, **_AT_OTHER_TIMES).encode()
         if options["boot"]:
             wanted[unit + _BOOT] = _SERVICE.format(**words, **_AT_BOOT).encode()
-            wanted[os.path.join(units, "multi-user.target.wants", _PREFIX + name + _BOOT)] = unit + _BOOT
+            wanted[os.path.join(units, "multi-user.target.wants", systemd.PREFIX + name + _BOOT)] = unit + _BOOT
         if options["on_calendar"]:
             wanted[f"{unit}.timer"] = _TIMER.format(**words).encode()
-            wanted[os.path.join(units, "timers.target.wants", f"{_PREFIX}{name}.timer")] = f"{unit}.timer"
+            wanted[os.path.join(units, "timers.target.wants", f"{systemd.PREFIX}{name}.timer")] = f"{unit}.timer"
     # links come last and go first, so that nothing names what is not there
     order = sorted(wanted, key=lambda path: (isinstance(wanted[path], str), path))
     places = [Place(path, wanted[path]) for path in order]
@@ -253,7 +250,7 @@ def _ours(units: str, settings: str) -> list[str]:
             own = os.path.join(units, name)
             if _is_unit(path) and _is_unit(own) and _text(_present(own)).startswith(HEAD):
                 found.append(path)
-    unit_names = {os.path.basename(path)[len(_PREFIX) :].rpartition(".")[0] for path in found}
+    unit_names = {os.path.basename(path)[len(systemd.PREFIX) :].rpartition(".")[0] for path in found}
     for name in sorted({one.partition("@")[0] for one in unit_names}):
         path = os.path.join(settings, f"{name}.json")
         if _are_settings(path):
@@ -275,12 +272,7 @@ def _old_programs(folder: str, program: str, units: Sequence[str]) -> list[str]:
 
 def _is_unit(path: str) -> bool:
     """Tell whether a path may be a unit of ours, or a link to one; directories with drop-ins begin like it."""
-    return _is_name(path) and (os.path.islink(path) or os.path.isfile(path))
-
-
-def _is_name(path: str) -> bool:
-    name = os.path.basename(path)
-    return name.startswith(_PREFIX) and name.endswith((".service", ".timer"))
+    return systemd.is_name(path) and (os.path.islink(path) or os.path.isfile(path))
 
 
 def _are_settings(path: str) -> bool:
@@ -310,136 +302,6 @@ def archive(sources: Mapping[str, str]) -> bytes:
         for path in sorted(texts):
             zipped.writestr(zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0)), texts[path])
     return stream.getvalue()
-
-
-# --- systemd
-
-
-def _systemctl() -> str:
-    """Return the program, "" if systemd does not run the node."""
-    program = _program("systemctl")
-    return program if os.path.isdir(RUNNING) else ""
-
-
-def _program(name: str) -> str:
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(folder, name)
-        if os.path.isabs(path) and os.access(path, os.X_OK):
-            return path
-    return ""
-
-
-def _call(*command: str) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise NodenetError(f"Cannot use {' '.join(command)}: no answer within {_TIMEOUT_S} s") from None
-
-
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    return " ".join(done.stdout.decode("utf-8", "replace").split())[:200] or f"exit code {done.returncode}"
-
-
-def _is_active(systemctl: str, unit: str) -> bool:
-    return _call(systemctl, "is-active", "--quiet", unit).returncode == 0
-
-
-def _is_stale(systemctl: str, places: Sequence[Place]) -> bool:
-    """Tell whether systemd has other text of a unit than its file."""
-    units = sorted({os.path.basename(one.path) for one in places if one.before is not None and _is_name(one.path)})
-    asked = ("show", "-p", "NeedDaemonReload", *units)
-    return bool(units) and b"NeedDaemonReload=yes" in _demand(systemctl, *asked).stdout
-
-
-def _left_behind(systemctl: str) -> list[str]:
-    """Return timers that run though their files are gone: systemd was not told of that, as with apply=false."""
-    asked = ("show", "-p", "Id", "-p", "ActiveState", "-p", "FragmentPath", f"{_PREFIX}*.timer")
-    found = []
-    for block in _demand(systemctl, *asked).stdout.decode("utf-8", "replace").split("\n\n"):
-        one = dict(line.partition("=")[::2] for line in block.splitlines())
-        if one.get("ActiveState") == "active" and not os.path.exists(one.get("FragmentPath", "")):
-            found.append(one["Id"])
-    return sorted(found)
-
-
-def _is_wanted(timer: str, names: Sequence[str]) -> bool:
-    return timer[len(_PREFIX) : -len(".timer")] in names
-
-
-def _is_timer(path: str) -> bool:
-    return path.endswith(".timer")
-
-
-def _carry_out(
-    changed: Sequence[Place], systemctl: str, stopping: Sequence[str], starting: Sequence[str], reload: bool
-) -> None:
-    done: list[Place] = []
-    back: list[tuple[str, str]] = []  # what brings each timer to where it was
-    reloaded = False
-    try:
-        for unit in stopping:
-            if _is_active(systemctl, unit):
-                back.append(("start", unit))
-            _demand(systemctl, "stop", unit)
-        for one in changed:
-            done.append(one)
-            one.put(one.after)
-        if reload:
-            _demand(systemctl, "daemon-reload")
-            reloaded = True
-        for unit in starting:
-            back.append(("restart" if _is_active(systemctl, unit) else "stop", unit))
-            _demand(systemctl, "restart", unit)
-    except BaseException as error:
-        left = _take_back(done, systemctl, back, reloaded)
-        if left and isinstance(error, Exception):
-            raise NodenetError(f"{error}; this could not be undone: {', '.join(left)}") from None
-        if isinstance(error, NodenetError):
-            raise NodenetError(f"{error}; the units are as they were before") from None
-        raise
-    for folder in {os.path.dirname(one.path) for one in changed if one.after is None}:
-        _remove_if_empty(folder)
-
-
-def _take_back(done: Sequence[Place], systemctl: str, back: Sequence[tuple[str, str]], reloaded: bool) -> list[str]:
-    """Have everything as it was before; return what could not be undone."""
-    left = []
-    for one in reversed(done):
-        try:
-            one.put(one.before)
-        except OSError:
-            left.append(one.path)
-    if systemctl and done and not _succeeds(systemctl, "daemon-reload") and reloaded:
-        left.append("daemon-reload")
-    return left + [f"{verb} {unit}" for verb, unit in reversed(back) if not _succeeds(systemctl, verb, unit)]
-
-
-def _succeeds(*command: str) -> bool:
-    try:
-        return _call(*command).returncode == 0
-    except (NodenetError, OSError):
-        return False
-
-
-def _remove_if_empty(folder: str) -> None:
-    try:
-        os.rmdir(folder)
-    except OSError:  # something is in it
-        pass
-
-
-def _demand(systemctl: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    done = _call(systemctl, *arguments)
-    if done.returncode:
-        raise NodenetError(f"Cannot {' '.join(arguments)} with systemctl: {_said(done)}")
-    return done
 
 
 def _present(path: str) -> bytes | str | None:
