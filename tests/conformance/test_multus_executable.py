@@ -137,10 +137,9 @@ def test_a_signal_while_a_delegate_runs(multus, node, number):
     process.send_signal(number)
     assert finish(process)[0] == -number
     assert node.left()[0] == ["cid-eth0"]
-    begin = time.monotonic()
     rc, document, stderr = node.call("DEL")
     assert (rc, document, stderr) == (0, None, "")
-    assert time.monotonic() - begin > 0.1
+    assert not list(node.root.glob("stdin.*")), "the plugin has not got beyond its pause"
     assert "DEL one net1" in node.calls()
     assert node.left() == ([], [], [])
 
