@@ -23,7 +23,9 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 # /run: netns names, locks and states of runtimes; /var/lib: their stores and the results cache of libcni
 _BOOT = """
 set -e
-for point in $(awk '$4 ~ "^net:" {print $5}' /proc/self/mountinfo); do umount -l "$point"; done
+for point in $(awk '$4 ~ "^net:" {print $5}' /proc/self/mountinfo); do
+    umount -l "$point" 2>/dev/null || :  # who removes such a name outside takes it away in here as well
+done
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/lib
 mkdir /run/lock
