@@ -113,4 +113,6 @@ def _may_be_silent(sources: Any) -> bool:
 def _say(text: str, stream: Any = None) -> None:
     """Write a line to the log. Ids and names are chosen by whoever can write an address file: none makes a line."""
     line = text if text.isascii() and text.isprintable() else ascii(text)[1:-1]
-    print(line, file=stream or sys.stdout, flush=True)
+    out = stream or sys.stdout
+    out.write(line + "\n")
+    out.flush()
