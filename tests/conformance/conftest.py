@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import reporting
+from multus_scenario import require_namespaces
 from plugin_drivers import LibraryDriver, import_root
 
 
@@ -39,11 +40,22 @@ def library(_collection_path):
 @pytest.fixture(scope="session")
 def executable(_collection_path, tmp_path_factory):
     """The path of host-local as an executable of this interpreter."""
+    return _built("host-local", _collection_path, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def multus(_collection_path, tmp_path_factory):
+    """The path of multus as an executable of this interpreter, for tests that have namespaces."""
+    require_namespaces()
+    return _built("multus", _collection_path, tmp_path_factory)
+
+
+def _built(plugin, base, tmp_path_factory):
     from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
 
-    root = str(_collection_path / "ansible_collections" / "nodenet" / "cni" / "plugins" / "module_utils")
+    root = str(base / "ansible_collections" / "nodenet" / "cni" / "plugins" / "module_utils")
     python = os.path.realpath(sys.executable)
-    return executables.build(root, str(tmp_path_factory.mktemp("bin")), ["host-local"], python)[0]
+    return executables.build(root, str(tmp_path_factory.mktemp("bin")), [plugin], python)[0]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -121,7 +121,7 @@ class Box:
                 for name in chance.sample(FILES, chance.randrange(8)):
                     self.plant(chance, os.path.join(folder, name))
                 reserved = os.path.join(folder, chance.choice(["10.1.2.5", "10.1.2.7", "fd00::2"]))
-                if chance.random() < 0.5 and not os.path.lexists(reserved):
+                if chance.random() < 0.8 and not os.path.lexists(reserved):
                     with open(reserved, "wb") as stream:
                         stream.write(b"static.default.web\r\neth0")
 

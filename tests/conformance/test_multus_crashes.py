@@ -19,12 +19,10 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 
 import pytest
 import reporting
 from multus_node import Node
-from multus_scenario import require_namespaces
 from tracing import strace_command
 
 KILL = "signal=KILL"
@@ -38,16 +36,6 @@ FAILING = ("mkdir", "openat", "write", "fsync", "rename", "unlink", "clone3", "c
 HELD = ["cid-eth0", "cid-net1", "cid-net2"]
 SAMPLE = 6
 PR_SET_CHILD_SUBREAPER = 36
-
-
-@pytest.fixture(scope="module")
-def multus(_collection_path, tmp_path_factory):
-    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
-
-    require_namespaces()
-    root = str(_collection_path / "ansible_collections" / "nodenet" / "cni" / "plugins" / "module_utils")
-    folder = str(tmp_path_factory.mktemp("bin"))
-    return executables.build(root, folder, ["multus"], os.path.realpath(sys.executable))[0]
 
 
 @pytest.fixture

@@ -11,25 +11,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 from loading import NO_API, loaded
 from multus_node import Node
-from multus_scenario import require_namespaces
 from plugin_drivers import text
-
-
-@pytest.fixture(scope="module")
-def multus(_collection_path, tmp_path_factory):
-    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
-
-    require_namespaces()
-    root = str(_collection_path / "ansible_collections" / "nodenet" / "cni" / "plugins" / "module_utils")
-    folder = str(tmp_path_factory.mktemp("bin"))
-    return executables.build(root, folder, ["multus"], os.path.realpath(sys.executable))[0]
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 
 import pytest
@@ -42,15 +41,6 @@ def certificates(api_server, tmp_path_factory):
     if not shutil.which("openssl"):
         pytest.skip("not run: there is no openssl command")
     return api_server.Certificates(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture(scope="module")
-def multus(_collection_path, tmp_path_factory):
-    from ansible_collections.nodenet.cni.plugins.module_utils.node import executables
-
-    root = str(_collection_path / "ansible_collections" / "nodenet" / "cni" / "plugins" / "module_utils")
-    bin_dir = str(tmp_path_factory.mktemp("bin"))
-    return executables.build(root, bin_dir, ["multus"], os.path.realpath(sys.executable))[0]
 
 
 @pytest.fixture(scope="module")

@@ -60,26 +60,21 @@ def _load(name: str) -> Any:
     except ImportError:
         raise OSError(38, f"this Python has no ctypes, which {name} needs") from None
 
-    class Int(_ctypes._SimpleCData):  # type: ignore[type-arg]
-        _type_ = "i"
-
-    class Long(_ctypes._SimpleCData):  # type: ignore[type-arg]
-        _type_ = "L"
-
-    class Text(_ctypes._SimpleCData):  # type: ignore[type-arg]
-        _type_ = "z"
+    data: Any = _ctypes._SimpleCData
+    int_, long_, text = (type(data)(code, (data,), {"_type_": code}) for code in "iLz")
 
     class Function(_ctypes.CFuncPtr):
         _flags_ = _CDECL_WITH_ERRNO
-        _restype_ = Int
+        _restype_ = int_
 
     signatures = {
-        "setns": (Int, Int),
-        "unshare": (Int,),
-        "mount": (Text, Text, Text, Long, Text),
-        "umount2": (Text, Int),
+        "setns": (int_, int_),
+        "unshare": (int_,),
+        "mount": (text, text, text, long_, text),
+        "umount2": (text, int_),
     }
-    called: Any = Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), name))  # type: ignore[arg-type]
+    library: Any = _ctypes.dlopen
+    called: Any = Function(_ctypes.dlsym(library(None, 0), name))
     called.argtypes = signatures[name]
 
     def call(*values: object) -> int:

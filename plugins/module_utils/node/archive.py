@@ -10,6 +10,7 @@ outside of the archive, a link or a device makes the whole archive unacceptable,
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import stat
@@ -21,9 +22,15 @@ if TYPE_CHECKING:
     import tarfile
     import zipfile
     from collections.abc import Callable, Iterator
-    from typing import BinaryIO
+    from typing import Any, BinaryIO, Protocol
 
     Pieces = Callable[[], Iterator[bytes]]
+
+    class Readable(Protocol):
+        """What all kinds of opened files have."""
+
+        def read(self, size: int = -1, /) -> bytes: ...
+
 
 PIECE = 1 << 20
 _MOST_MEMBERS = 10000
@@ -73,7 +80,7 @@ class DirectorySource:
                 continue  # opening a pipe would wait for somebody to write into it
             with open(real, "rb") as stream:
                 status = os.fstat(stream.fileno())
-                yield Entry(name, status.st_size, bool(status.st_mode & 0o111), lambda: _pieces(stream))  # noqa: B023
+                yield Entry(name, status.st_size, bool(status.st_mode & 0o111), functools.partial(_pieces, stream))
 
     def close(self) -> None:
         pass
@@ -148,7 +155,8 @@ class ArchiveSource:
 
         content = _Meter(self._decompressed(), self._refusal("", "it holds far more than plugins"))
         # As a stream: seeking back in a compressed file would read it again from its start.
-        with tarfile.open(fileobj=content, mode="r|", bufsize=PIECE) as archive:  # type: ignore[call-overload]
+        stream: Any = content  # as a stream tarfile only reads it
+        with tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE) as archive:
             for member in archive:
                 content.announce(member.size)
                 path = self._plain_path(member.name)
@@ -162,20 +170,20 @@ class ArchiveSource:
         while content.read(PIECE):  # to the end, where compressed files keep their own checksum
             pass
 
-    def _decompressed(self) -> BinaryIO:
+    def _decompressed(self) -> Readable:
         try:
             if self.kind == "gz":
                 import gzip
 
-                return gzip.GzipFile(fileobj=self._stream, mode="rb")  # type: ignore[return-value]
+                return gzip.GzipFile(fileobj=self._stream, mode="rb")
             if self.kind == "xz":
                 import lzma
 
-                return lzma.LZMAFile(self._stream)  # type: ignore[return-value]
+                return lzma.LZMAFile(self._stream)
             if self.kind == "bz2":
                 import bz2
 
-                return bz2.BZ2File(self._stream)  # type: ignore[return-value]
+                return bz2.BZ2File(self._stream)
         except ImportError as exc:
             raise NodenetError(
                 f"Cannot read {self.path}: this machine's Python has no module {exc.name}; use a .tar or .tgz archive",
@@ -231,7 +239,7 @@ class _Meter:
     A few bytes of a compressed archive can stand for a header of gigabytes, which tarfile would read into memory.
     """
 
-    def __init__(self, stream: BinaryIO, excess: NodenetError) -> None:
+    def __init__(self, stream: Readable, excess: NodenetError) -> None:
         self._stream = stream
         self._excess = excess
         self._left = _MOST_BETWEEN
@@ -298,7 +306,7 @@ def digest_of_stream(stream: BinaryIO, algorithm: str = "sha256") -> str:
     return digest.hexdigest()
 
 
-def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+def _pieces(stream: Readable) -> Iterator[bytes]:
     while True:
         piece = stream.read(PIECE)
         if not piece:
@@ -309,7 +317,7 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 def _tar_pieces(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Pieces:
     def read() -> Iterator[bytes]:
         stream = archive.extractfile(member)
-        return _pieces(stream) if stream else iter(())  # type: ignore[arg-type]
+        return _pieces(stream) if stream else iter(())
 
     return read
 
@@ -317,6 +325,6 @@ def _tar_pieces(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Pieces:
 def _zip_pieces(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Pieces:
     def read() -> Iterator[bytes]:
         with archive.open(member) as stream:
-            yield from _pieces(stream)  # type: ignore[arg-type]
+            yield from _pieces(stream)
 
     return read
