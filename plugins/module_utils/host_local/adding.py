@@ -88,8 +88,9 @@ def _reserve(
 
 
 def _release(call: Call, store: Store, snapshot: Snapshot, reserved: list[str]) -> None:
-    mine = snapshot.held_by(call.container_id, call.ifname)
-    store.release(snapshot, [one for one in mine if one.name in reserved])
+    if reserved:
+        mine = snapshot.held_by(call.container_id, call.ifname)
+        store.release(snapshot, [one for one in mine if one.name in reserved])
 
 
 def _ip(range_set: RangeSet, address: Address) -> dict[str, str]:

@@ -174,7 +174,8 @@ class IndexedSnapshot(Snapshot):
         """Return the table of the addresses that are taken for sure; others may be, but one has to look."""
         if bits not in self._solid:
             table = self._index.tables[index.kind(bits)]
-            found = (self._index.position(name) for name in self._overruled)
+            new = self._changed.keys() - self._stale  # of those the index knows nothing
+            found = (self._index.position(name) for name in self._overruled - new)
             loose = {one[1] for one in found if one is not None and one[0] is table}
             self._solid[bits] = table.without(sorted(loose.union(table.with_sum(_EMPTY))))
         return self._solid[bits]

@@ -5,8 +5,8 @@
 """The byte code of an executable in one file, as this Python compiles it; see `cni.bundle` for who reads it.
 
 The file begins like every file with byte code, with what tells the versions of Python apart; digests of the sources
-and of the rest follow, then a table and the byte code of one module after the other. Of another version of Python, or
-gone, the starter does without it, and the sources serve.
+and of the rest follow, then a table with the byte code of all that every call needs, and that of one module after the other
+which some calls need. Of another version of Python, or gone, the starter does without it, and the sources serve.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ import hashlib
 import importlib.util
 import marshal
 import os
+import sys
+import sysconfig
+
+from . import closure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Mapping
+    from typing import Mapping, Sequence
 
 SUFFIX = ".code"
 _LOADER = "cni/bundle.py"
@@ -31,21 +35,42 @@ NUMBER = 8
 HEAD = len(importlib.util.MAGIC_NUMBER) + 2 * _DIGEST + NUMBER
 
 
-def make(sources: Mapping[str, str], root: str, package: str) -> bytes:
-    """Return the content of the file for *sources* (path below the package -> text), which lie in *root*."""
+def make(sources: Mapping[str, str], root: str, package: str, entries: Sequence[str]) -> bytes:
+    """Return the content of the file for *sources* (path below the package -> text), which lie in *root*.
+
+    :param entries: the paths of what every call imports
+    """
+    codes = {path: _compiled(text, os.path.join(root, path)) for path, text in sources.items()}
+    first = closure.run_order(sources, entries)
     places = {}
-    codes = []
+    rest = []
     start = 0
-    for path in sorted(sources):
-        name = ".".join([package, *path[: -len(".py")].split("/")])
-        is_package = name.endswith(".__init__")
-        code = marshal.dumps(_compiled(sources[path], os.path.join(root, path)))
-        places[name[: -len(".__init__")] if is_package else name] = (is_package, path, start, len(code))
-        codes.append(code)
-        start += len(code)
-    table = marshal.dumps((_compiled(sources[_LOADER], os.path.join(root, _LOADER)), root, places))
-    body = len(table).to_bytes(NUMBER, "little") + table + b"".join(codes)
+    for path in sorted(set(sources).difference(first)):
+        *needed, _path = (_name(package, one) for one in closure.run_order(sources, [path]) if one not in first)
+        data = marshal.dumps(codes[path])
+        places[_name(package, path)] = (start, len(data), tuple(needed))
+        rest.append(data)
+        start += len(data)
+    loaded_first = tuple((_name(package, path), codes[path]) for path in first)
+    table = marshal.dumps((codes[_LOADER], os.path.dirname(root), loaded_first, places, _extensions(sources)))
+    body = len(table).to_bytes(NUMBER, "little") + table + b"".join(rest)
     return _head(sources, root) + hashlib.sha256(body).digest() + body
+
+
+def _name(package: str, path: str) -> str:
+    words = [package, *path[: -len(".py")].split("/")]
+    return ".".join(words[:-1] if words[-1] == "__init__" else words)
+
+
+def _extensions(sources: Mapping[str, str]) -> dict[str, str]:
+    """Return name -> path of the modules of Python itself that are imported from a file of machine code."""
+    found = {}
+    folder = os.path.join(sysconfig.get_path("platstdlib"), "lib-dynload", "")
+    for name in closure.absolute_imports(sources) - set(sys.builtin_module_names):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None and spec.origin.startswith(folder):
+            found[name] = spec.origin
+    return found
 
 
 def is_whole(data: bytes, sources: Mapping[str, str], root: str) -> bool:

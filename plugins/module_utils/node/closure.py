@@ -11,7 +11,9 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable
+    from typing import Iterable, Iterator, Mapping
+
+_PACKAGE = "__init__.py"
 
 
 def collect(root: str, entries: Iterable[str]) -> dict[str, str]:
@@ -28,14 +30,54 @@ def collect(root: str, entries: Iterable[str]) -> dict[str, str]:
             continue
         with open(os.path.join(root, path), encoding="utf-8") as stream:
             found[path] = stream.read()
-        waiting.append(os.path.join(os.path.dirname(path), "__init__.py"))
-        waiting += [one for one in _imports(found[path], path) if os.path.exists(os.path.join(root, one))]
+        waiting.append(os.path.join(os.path.dirname(path), _PACKAGE))
+        waiting += [one for one in _imports(_that_run(ast.parse(found[path])), path) if os.path.exists(os.path.join(root, one))]
     return found
 
 
-def _imports(text: str, path: str) -> list[str]:
+def run_order(sources: Mapping[str, str], entries: Iterable[str]) -> list[str]:
+    """Return the paths in *sources* that are run when *entries* are imported, each behind those that it needs."""
+    found: list[str] = []
+    begun: set[str] = set()
+
+    def visit(path: str) -> None:
+        if path in begun or path not in sources:
+            return
+        begun.add(path)
+        folder, name = os.path.split(path)
+        visit(os.path.join(os.path.dirname(folder) if name == _PACKAGE else folder, _PACKAGE))
+        for needed in _imports(ast.parse(sources[path]).body, path):
+            visit(needed)
+        found.append(path)
+
+    for entry in entries:
+        visit(entry)
+    return found
+
+
+def absolute_imports(sources: Mapping[str, str]) -> set[str]:
+    """Return the names of the top modules of others that *sources* import."""
+    found: set[str] = set()
+    for text in sources.values():
+        for node in _that_run(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+            elif isinstance(node, ast.Import):
+                found.update(alias.name.partition(".")[0] for alias in node.names)
+    return found
+
+
+def _that_run(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes of a module but those that only a type checker sees."""
+    yield tree
+    if not (isinstance(tree, ast.If) and isinstance(tree.test, ast.Name) and tree.test.id == "TYPE_CHECKING"):
+        for node in ast.iter_child_nodes(tree):
+            yield from _that_run(node)
+
+
+def _imports(nodes: Iterable[ast.AST], path: str) -> list[str]:
     found = []
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.level:
             base = path.split("/")[: -node.level] + (node.module or "").split(".")
             folder = "/".join(part for part in base if part)

@@ -61,10 +61,10 @@ try:
     head = posix.read(fd, {head})
     if head.startswith(MAGIC_NUMBER):
         size = int.from_bytes(head[-{number}:], "little")
-        loader, root, places = marshal.loads(posix.read(fd, size))
+        loader, *rest = marshal.loads(posix.read(fd, size))
         names = {{}}
         exec(loader, names)
-        names["install"](fd, {head} + size, root, places)
+        names["install"](fd, {head} + size, *rest)
 except Exception:
     pass
 from {package}.cni.process import run_and_exit
@@ -87,9 +87,14 @@ def collect_sources(root: str, plugins: Sequence[str]) -> dict[str, str]:
     """
     from . import closure  # only who builds needs it, not every task
 
-    sources = closure.collect(root, [*_ENTRIES, *(PLUGINS[plugin].replace(".", "/") + ".py" for plugin in plugins)])
+    sources = closure.collect(root, [*_ENTRIES, *map(_entry, plugins)])
     sources.update(vendoring.collect(plugins))
     return sources
+
+
+def _entry(plugin: str) -> str:
+    """Return the path of the module that serves a plugin."""
+    return PLUGINS[plugin].replace(".", "/") + ".py"
 
 
 def version_hash(sources: Mapping[str, str], python: str) -> str:
@@ -251,8 +256,8 @@ def _is_byte_code(path: str, text: str) -> bool:
 def _starters(bin_dir: str, version: str, sources: Mapping[str, str], python: str) -> dict[str, bytes]:
     return {
         plugin: starter(plugin, python, os.path.abspath(bin_dir), version)
-        for plugin, module in PLUGINS.items()
-        if module.replace(".", "/") + ".py" in sources
+        for plugin in PLUGINS
+        if _entry(plugin) in sources
     }
 
 
@@ -267,7 +272,8 @@ def write_version(bin_dir: str, version: str, sources: Mapping[str, str], python
         os.makedirs(staged)
         for plugin, content in _starters(bin_dir, version, sources, python).items():
             _write(os.path.join(staged, plugin), content, 0o755)
-            code = bundling.make(_parts(sources, plugin), _final(bin_dir, version), PACKAGE)
+            entries = ("cni/process.py", _entry(plugin))
+            code = bundling.make(_parts(sources, plugin), _final(bin_dir, version), PACKAGE, entries)
             _write(os.path.join(staged, plugin + bundling.SUFFIX), code)
         _write_tree(os.path.join(staged, PACKAGE), vendoring.wanted(sources, vendoring.unfit(sources)))
         if os.path.lexists(final):  # damaged, or it would not be written again
