@@ -336,7 +336,8 @@ def soak(arguments: list[str]) -> str:
     """The full counts: every random test with fresh data and a thousand examples, and what is marked soak."""
     result = os.path.join(ROOT, "build", "soak.txt")
     paths = arguments or [LIBRARY, *present("tests/conformance", "tests/fleet")]
-    command = ["python", "-m", "pytest", "-p", "no:cacheprovider", "-m", "soak or not soak", "--durations=20", *paths]
+    options = ["-m", "soak or not soak", "-o", "faulthandler_timeout=0", "--durations=20"]
+    command = ["python", "-m", "pytest", "-p", "no:cacheprovider", *options, *paths]
     try:
         text = call(base(), *command, keep=True, limit_s=4 * 3600, NODENET_SOAK="1")
     except Failed as exc:

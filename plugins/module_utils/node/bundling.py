@@ -5,8 +5,8 @@
 """The byte code of an executable in one file, as this Python compiles it; see `cni.bundle` for who reads it.
 
 The file begins like every file with byte code, with what tells the versions of Python apart; digests of the sources
-and of the rest follow, then a table with the byte code of all that every call needs, and that of one module after the other
-which some calls need. Of another version of Python, or gone, the starter does without it, and the sources serve.
+and of the rest follow, then a table with the byte code of all that every call needs, then the byte code of every module
+that only some calls need. Of another version of Python, or gone, the starter does without it, and the sources serve.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import importlib.util
 import marshal
 import os
 import sys
-import sysconfig
 
 from . import closure
 
@@ -65,11 +64,11 @@ def _name(package: str, path: str) -> str:
 def _extensions(sources: Mapping[str, str]) -> dict[str, str]:
     """Return name -> path of the modules of Python itself that are imported from a file of machine code."""
     found = {}
-    folder = os.path.join(sysconfig.get_path("platstdlib"), "lib-dynload", "")
     for name in closure.absolute_imports(sources) - set(sys.builtin_module_names):
         spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin is not None and spec.origin.startswith(folder):
-            found[name] = spec.origin
+        path = (spec.origin if spec else None) or ""
+        if path.startswith(f"{sys.base_exec_prefix}/") and os.path.dirname(path).endswith("/lib-dynload"):
+            found[name] = path
     return found
 
 

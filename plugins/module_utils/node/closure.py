@@ -31,7 +31,8 @@ def collect(root: str, entries: Iterable[str]) -> dict[str, str]:
         with open(os.path.join(root, path), encoding="utf-8") as stream:
             found[path] = stream.read()
         waiting.append(os.path.join(os.path.dirname(path), _PACKAGE))
-        waiting += [one for one in _imports(_that_run(ast.parse(found[path])), path) if os.path.exists(os.path.join(root, one))]
+        imports = _imports(_that_run(ast.parse(found[path])), path)
+        waiting += [one for one in imports if os.path.exists(os.path.join(root, one))]
     return found
 
 
@@ -79,7 +80,7 @@ def _imports(nodes: Iterable[ast.AST], path: str) -> list[str]:
     found = []
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.level:
-            base = path.split("/")[: -node.level] + (node.module or "").split(".")
-            folder = "/".join(part for part in base if part)
-            found += [f"{folder}.py"] + [f"{folder}/{alias.name}.py" for alias in node.names]
+            base = path.split("/")[: -node.level] + (node.module.split(".") if node.module else [])
+            names = [base, *([*base, alias.name] for alias in node.names)]
+            found += ["/".join(name) + ".py" for name in names if name]
     return found

@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
+import sysconfig
 import tempfile
 
 import pytest
@@ -124,22 +126,79 @@ def test_without_byte_code_of_this_python_it_runs_from_the_sources_and_writes_no
     assert not [here for here, _directories, _names in os.walk(str(root)) if here.endswith("__pycache__")]
 
 
-def test_a_call_ends_with_the_code_it_began_with(bin_dir):
-    """Only the sources are left to fall back upon, and they go as well: nothing is looked for again."""
+def begun(bin_dir):
+    """Return where a version lies, and the beginning of its starter: all but the call."""
     build(bin_dir)
     root = bin_dir / executables.STORE / versions(bin_dir)[0]
-    begin = (root / "host-local").read_text().partition("from nodenet_cni")[0]
+    return root, (root / "host-local").read_text().partition("from nodenet_cni")[0]
+
+
+def run_python(program):
+    return subprocess.run([PYTHON, "-IBSc", program], stdout=subprocess.PIPE, check=True).stdout.decode()
+
+
+def test_a_call_ends_with_the_code_it_began_with(bin_dir):
+    """Only the sources are left to fall back upon, and they go as well: nothing is looked for again."""
+    root, begin = begun(bin_dir)
     more = "import shutil; shutil.rmtree(%r)\nfrom nodenet_cni.host_local import upkeep\nprint(upkeep.__file__)\n"
-    command = [PYTHON, "-IBSc", begin + more % str(root)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    assert done.stdout.decode() == f"{root}/nodenet_cni/host_local/upkeep.py\n"
+    assert run_python(begin + more % str(root)) == f"{root}/nodenet_cni/host_local/upkeep.py\n"
     assert not root.exists()
 
 
+ALL_MODULES = """
+import importlib, json
+found = {}
+for name in %r:
+    module = importlib.import_module(name)
+    parent, _dot, last = name.rpartition(".")
+    known = getattr(sys.modules[parent], last, None) is module if parent else True
+    path = list(getattr(module, "__path__", []))
+    found[name] = [module.__name__, module.__package__, module.__file__, path, known]
+print(json.dumps(found))
+"""
+
+
+def test_modules_are_the_same_from_byte_code_as_from_the_sources(bin_dir):
+    """In whatever order they are loaded, with what they need, before it, and one after the other."""
+    root, begin = begun(bin_dir)
+    paths = sorted((root / executables.PACKAGE).rglob("*.py"))
+    dotted = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
+    names = [name[: -len(".__init__")] if name.endswith(".__init__") else name for name in dotted]
+    assert len(names) > 30
+
+    def loaded(order):
+        return json.loads(run_python(begin + ALL_MODULES % order))
+
+    from_bundle = [loaded(names), loaded(names[::-1])]
+    (root / "host-local.code").unlink()
+    assert from_bundle == [loaded(names)] * 2
+
+
+def test_no_directory_is_searched_for_what_a_call_needs(bin_dir):
+    """Neither for our modules nor for those of Python itself: the path entries that Python has looked into are those
+    into which it looks before a program begins."""
+    root, begin = begun(bin_dir)
+    needed = "import nodenet_cni.cni.process\nfrom nodenet_cni.host_local import commands, adding, indexed, upkeep\n"
+    show = "import sys\nprint(sorted(sys.path_importer_cache))\n"
+    assert run_python(begin + needed + show) == run_python(show)
+
+
+@pytest.mark.parametrize("place", ["where it lay", "elsewhere"])
+def test_a_module_of_python_that_has_moved_is_found_by_python(bin_dir, monkeypatch, place):
+    """As after a change of the node's Python that kept its byte code."""
+    extension = sysconfig.get_config_var("EXT_SUFFIX")
+    found = os.path.join(sysconfig.get_path("platstdlib"), "lib-dynload", "_json" + extension)
+    path = found if place == "where it lay" else "/nowhere/_json" + extension
+    monkeypatch.setattr(bundling, "_extensions", lambda _sources: {"_json": path})
+    launcher = build(bin_dir)
+    assert version(launcher).startswith(b'{"cniVersion"')
+    call = {"CNI_COMMAND": "ADD"}
+    done = subprocess.run([launcher], env=call, input=b"{", stdout=subprocess.PIPE, check=False)
+    assert json.loads(done.stdout)["code"] == 4
+
+
 def test_a_fault_shows_where_it_is_in_the_sources(bin_dir):
-    build(bin_dir)
-    root = bin_dir / executables.STORE / versions(bin_dir)[0]
-    begin = (root / "host-local").read_text().partition("from nodenet_cni")[0]
+    root, begin = begun(bin_dir)
     more = "from nodenet_cni.cni import paths\npaths.parent(None)\n"
     done = subprocess.run([PYTHON, "-IBSc", begin + more], stderr=subprocess.PIPE, check=False)
     text = done.stderr.decode()
