@@ -154,8 +154,9 @@ for name in %r:
     path = list(getattr(module, "__path__", []))
     found[name] = [module.__name__, module.__package__, module.__file__, path, known]
 for name in found:
-    others = [one for one in vars(sys.modules[name]).values() if isinstance(one, type(sys))]
-    found[name].append([one.__name__ for one in others if sys.modules[one.__name__] is not one])
+    classes = [one for one in vars(sys.modules[name]).values() if isinstance(one, type) and one.__module__ in found]
+    twice = [one.__name__ for one in classes if getattr(sys.modules[one.__module__], one.__name__) is not one]
+    found[name].append(twice)
 print(json.dumps(found))
 """
 
