@@ -36,7 +36,8 @@ attributes:
 options:
   conflists:
     description:
-      - The conflists to write or to remove. All of them are checked before the first one is written.
+      - The conflists to write or to remove. All of them are checked before the first one is written, and if one file
+        cannot be replaced or removed in the end, the others are put back.
     type: list
     elements: dict
     required: true
@@ -218,6 +219,12 @@ documents:
       name: podnet
       plugins:
         - type: bridge
+not_put_back:
+  description: The files that the task had changed when it failed and that could not be put back either.
+  type: list
+  elements: str
+  returned: failure, if there are any
+  sample: [10-podnet.conflist]
 effective:
   description: The network that a new pod gets on this node.
   type: dict

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 from ..cni.errors import NodenetError
@@ -24,42 +25,73 @@ def apply_plan(plan: Plan, backup_dir: str = "") -> list[str]:
     """Carry a plan out.
 
     All new files and backups are complete on disk before the first file gets its name, so a full or read-only file
-    system changes nothing and leaves nothing behind.
+    system changes nothing and leaves nothing behind. If one file can then not be replaced or removed, for example since
+    it is immutable, the others are put back.
 
     :param backup_dir: where to keep what is replaced or removed, never in the conf dir
     :returns: paths of the backups
-    :raises NodenetError: names the file that cannot be written, kept or removed
+    :raises NodenetError: names the file that cannot be written, kept or removed, and what could not be put back
     """
     if not plan.write and not plan.remove:
         return []
     made = _Made()
     staged: list[files.StagedFile] = []
-    changed = False
     try:
         _stage(plan, made, staged)
         if backup_dir:
             _back_up(plan, backup_dir, made)
         for ready in staged:
-            _try(f"write conflist {os.path.basename(ready.path)} in {plan.conf_dir}", ready.commit)
-            changed = True
-    except BaseException:
+            made.change(f"write conflist {os.path.basename(ready.path)} in {plan.conf_dir}", ready.path, ready.commit)
+        if staged:
+            files.sync_directory(plan.conf_dir)
+        for name in plan.remove:
+            path = os.path.join(plan.conf_dir, name)
+            made.change(f"remove conflist {name} in {plan.conf_dir}", path, lambda path=path: files.remove_file(path))
+    except BaseException as fault:
         for ready in staged:
             ready.discard()
-        if not changed:
-            made.undo()
+        left = made.undo()
+        if left and isinstance(fault, NodenetError):
+            names = sorted(map(os.path.basename, left))
+            text = f"{fault}; could not put back what {', '.join(names)} was before"
+            raise NodenetError(text, **dict(fault.facts, not_put_back=names)) from fault
         raise
-    files.sync_directory(plan.conf_dir)
-    for name in plan.remove:
-        _try(f"remove conflist {name} in {plan.conf_dir}", files.remove_file, os.path.join(plan.conf_dir, name))
     return made.backups
 
 
+class _Before:
+    """What stood in the place of a file. Errors: OSError."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._link = os.readlink(path) if os.path.islink(path) else ""
+        self._data = None if self._link else _read(path)
+        self._stat = None if self._data is None else os.stat(path)
+
+    def put_back(self) -> None:
+        if self._data is not None and self._stat is not None:
+            owner = (self._stat.st_uid, self._stat.st_gid)
+            files.replace_file(self.path, self._data, stat.S_IMODE(self._stat.st_mode), owner)
+            return
+        files.remove_file(self.path)
+        if self._link:
+            os.symlink(self._link, self.path)
+            files.sync_directory(os.path.dirname(self.path))
+
+
 class _Made:
-    """What the plan makes before anything of the conf dir changes: ``backups`` and directories."""
+    """What was done of a plan: ``backups``, directories, and changes of the conf dir."""
 
     def __init__(self) -> None:
         self.backups: list[str] = []
         self._directories: list[str] = []
+        self._changed: list[_Before] = []
+
+    def change(self, what: str, path: str, action: Callable[[], object]) -> None:
+        """Do something to a file, and note what stood there before."""
+        before = _try(what, _Before, path)
+        _try(what, action)
+        self._changed.append(before)
 
     def directory(self, what: str, path: str, mode: int) -> None:
         missing = []
@@ -70,11 +102,20 @@ class _Made:
         self._directories += reversed(missing)
         _try(what, files.make_directory, path, mode)
 
-    def undo(self) -> None:
-        for path in self.backups:
-            _quietly(os.unlink, path)
-        for path in reversed(self._directories):
-            _quietly(os.rmdir, path)
+    def undo(self) -> list[str]:
+        """Take all of it back; return the paths for which that was not possible, of which the backups stay."""
+        left = []
+        for before in reversed(self._changed):
+            try:
+                before.put_back()
+            except OSError:
+                left.append(before.path)
+        if not left:
+            for path in self.backups:
+                _quietly(os.unlink, path)
+            for path in reversed(self._directories):
+                _quietly(os.rmdir, path)
+        return left
 
 
 def _stage(plan: Plan, made: _Made, staged: list[files.StagedFile]) -> None:
