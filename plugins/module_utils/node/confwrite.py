@@ -46,7 +46,7 @@ def apply_plan(plan: Plan, backup_dir: str = "") -> list[str]:
             files.sync_directory(plan.conf_dir)
         for name in plan.remove:
             path = os.path.join(plan.conf_dir, name)
-            made.change(f"remove conflist {name} in {plan.conf_dir}", path, lambda path=path: files.remove_file(path))
+            made.change(f"remove conflist {name} in {plan.conf_dir}", path, files.remove_file, path)
     except BaseException as fault:
         for ready in staged:
             ready.discard()
@@ -87,10 +87,10 @@ class _Made:
         self._directories: list[str] = []
         self._changed: list[_Before] = []
 
-    def change(self, what: str, path: str, action: Callable[[], object]) -> None:
+    def change(self, what: str, path: str, action: Callable[..., object], *arguments: object) -> None:
         """Do something to a file, and note what stood there before."""
         before = _try(what, _Before, path)
-        _try(what, action)
+        _try(what, action, *arguments)
         self._changed.append(before)
 
     def directory(self, what: str, path: str, mode: int) -> None:

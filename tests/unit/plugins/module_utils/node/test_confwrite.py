@@ -130,7 +130,7 @@ def immutable(path):
 @pytest.mark.parametrize("backups", [False, True])
 @pytest.mark.parametrize("what", ["write", "remove"])
 def test_when_one_file_cannot_be_changed_the_others_are_put_back(tmp_path, what, backups):
-    """Found out only as it happens: a file that was there with its mode, a link, and what is new, a file and a directory."""
+    """It shows only as it happens: a file that was there with its mode, a link, and what is new."""
     conf_dir = tmp_path / "net.d"
     do(conf_dir, [entry("a", filename="10-a.conflist"), entry("stuck", filename="50-stuck.conflist")])
     (conf_dir / "10-a.conflist").chmod(0o600)
