@@ -86,6 +86,8 @@ options:
       - V(strict) refuses every finding of severity C(error) in what is to be written, for example repeated keys.
       - V(upstream) refuses only what the runtime or a plugin refuses too.
       - V(none) writes what it is given; findings are still reported.
+      - Unless it is V(none), a network is not written beside a broken file for which containerd would load none at all,
+        nor on a bridge to which another network gives another address.
     type: str
     choices:
       - strict
@@ -103,6 +105,14 @@ options:
     description:
       - The value of C(cni_default_network), in place of the one in O(crio_config).
     type: str
+  move_ranges:
+    description:
+      - Whether a network that other nodes share, one of macvlan, ipvlan, vlan or host-device, may hand out other
+        addresses on this node than before.
+      - Another node may still use some of what it newly hands out, and may hand out what it gives up while it is in use
+        here. So this is for one run, when you know that neither is the case.
+    type: bool
+    default: false
   backup_dir:
     description:
       - Directory that keeps a copy of what is replaced or removed. It cannot lie in O(conf_dir).
@@ -382,6 +392,7 @@ def argument_spec() -> dict[str, object]:
         "validate": {"type": "str", "choices": ["strict", "upstream", "none"], "default": "strict"},
         "expect_effective": {"type": "str"},
         "crio_default_network": {"type": "str"},
+        "move_ranges": {"type": "bool", "default": False},
         "backup_dir": {"type": "path"},
         "mode": {"type": "raw", "default": "0644"},
     }
@@ -403,10 +414,10 @@ def manage(module: AnsibleModule) -> dict[str, object]:
         bin_dir=params["bin_dir"],
         mode=conflists.parse_mode(params["mode"]),
         flannel_subnet_file=params["flannel_subnet_file"],
+        move_ranges=params["move_ranges"],
     )
-    found = confdir.read_conf_dir(params["conf_dir"])
     modes = conflists.modes_of(params["conf_dir"], [conflists.file_name(one) for one in params["conflists"]])
-    plan = conflists.make_plan(found, params["conflists"], modes, options)
+    plan = conflists.make_plan(confdir.read_conf_dir(params["conf_dir"]), params["conflists"], modes, options)
     result = dict(plan.result)
     if module._diff:
         result["diff"] = plan.diff

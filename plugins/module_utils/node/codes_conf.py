@@ -122,7 +122,7 @@ CODES = {
         "put the value there; the file was written before its placeholders were replaced",
     ),
     "conf-bridge-shared": (
-        "CONF023", "warning", FAILS,
+        "CONF023", "error", FAILS,
         "bridge {bridge} has gateway {gateway} in network {network!r} and {other_gateway} in network {other!r}",
         "give each network a bridge of its own; on one bridge all pods of the network that comes second fail",
     ),
@@ -305,6 +305,24 @@ CODES = {
         "CONF059", "warning", FAILS,
         "{path}: no known plugin is called {type!r}; there is {near}",
         "write {near}, if that is meant; a network whose plugin is missing gives no pod an interface",
+    ),
+    "conf-range-new": (
+        "CONF060", "error", UNAFFECTED,
+        "network {network} would hand out {new} on this node, and before {old}",
+        "another node may use some of it: have node_ranges keep what nodes have (held); or see that none uses any of it, "
+        "and allow it once with move_ranges (networks_move_ranges of the role)",
+    ),
+    "conf-range-left-shared": (
+        "CONF061", "error", UNAFFECTED,
+        "{count} address(es) of network {network}, such as {example}, are in use on this node, but not in its new "
+        "ranges {new}",
+        "keep the ranges until they are free, for another node may hand them out; or see that none does, and allow it "
+        "once with move_ranges (networks_move_ranges of the role)",
+    ),
+    "conf-range-left": (
+        "CONF062", "warning", UNAFFECTED,
+        "{count} address(es) of network {network}, such as {example}, are in use, but not in its new ranges {new}",
+        "their containers keep them until they end, but may not be reached any more",
     ),
 }
 # fmt: on

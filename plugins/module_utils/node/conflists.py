@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Decide what to write and to remove so that the conf dir holds these conflists. Touches nothing; confwrite does it."""
+"""Decide what to write and to remove so that the conf dir holds these conflists. Changes nothing; confwrite does it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Options:
 
     validate: "strict" refuses every error, "upstream" only what runtime or plugin refuse too, "none" nothing.
     expect_effective: network that each runtime has to use afterwards, "" for the one that it uses before.
-    runtimes: what is known of them. flannel_subnet_file: where flannel leaves the node's subnet.
+    runtimes: what is known of them. flannel_subnet_file: where flannel leaves the node's subnet. move_ranges: a network
+    that other nodes share may hand out other addresses than before.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Options:
         bin_dir: str = "",
         mode: int = 0o644,
         flannel_subnet_file: str = networks.FLANNEL_SUBNET_FILE,
+        move_ranges: bool = False,
     ) -> None:
         self.validate = validate
         self.expect_effective = expect_effective
@@ -47,6 +49,7 @@ class Options:
         self.bin_dir = bin_dir
         self.mode = mode
         self.flannel_subnet_file = flannel_subnet_file
+        self.move_ranges = move_ranges
 
 
 class Wanted:
@@ -116,6 +119,10 @@ def make_plan(
     for fact in dircheck.check_dir(later, effective["after"], options.flannel_subnet_file):
         if fact["kind"] != "conf-broken" or fact["where"] not in told:  # else the exact cause is there already
             facts.append(fact)
+    if plan.write:
+        from . import confdanger  # most tasks write nothing
+
+        facts += confdanger.check(found, plan.write, later, effective["after"], facts, options)
     plan.result = {
         "changed": bool(plan.write or plan.remove),
         "conf_dir": found.path,

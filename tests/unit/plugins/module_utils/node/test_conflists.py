@@ -542,3 +542,124 @@ def test_backups_never_lie_in_the_conf_dir(tmp_path, below):
         with pytest.raises(NodenetError, match="lies in the conf dir"):
             conflists.refuse_backup_dir(str(tmp_path), str(path))
     conflists.refuse_backup_dir(str(tmp_path), str(tmp_path) + "-other")
+
+
+# --- addresses that move ----------------------------------------------------------------------------------------------
+
+
+def shared(data_dir, *ranges, kind="macvlan", name="lan"):
+    """A network whose ranges are (start, end) in 10.60.0.0/16 or fd00:60::/64."""
+    subnets = {True: "fd00:60::/64", False: "10.60.0.0/16"}
+    spelled = [[{"subnet": subnets[":" in start], "rangeStart": start, "rangeEnd": end}] for start, end in ranges]
+    ipam = {"type": "host-local", "dataDir": str(data_dir), "ranges": spelled}
+    more = {"master": "eth0"} if kind != "bridge" else {"bridge": "br0"}
+    return entry(name, plugins=[dict(more, type=kind, ipam=ipam)])
+
+
+def hold(data_dir, *addresses, network="lan"):
+    folder = data_dir / network
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (*addresses, "lock", "last_reserved_ip.0", "10.60.1.2.holder", "notes"):
+        (folder / name).write_text("c\r\neth0")
+
+
+FIRST, SECOND = ("10.60.1.0", "10.60.1.127"), ("10.60.1.128", "10.60.1.255")
+LESS = ("10.60.1.0", "10.60.1.63")
+SIX = ("fd00:60::10", "fd00:60::1f")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held", "words"),
+    [
+        ([FIRST], [SECOND], [], "hand out 10.60.1.128-10.60.1.255 on this node, and before 10.60.1.0-10.60.1.127"),
+        ([FIRST], [("10.60.1.0", "10.60.1.129")], [], "hand out 10.60.1.128-10.60.1.129 on this node"),
+        ([FIRST], [("10.60.0.250", "10.60.1.129")], [], "hand out 10.60.0.250-10.60.0.255 and 1 more on this node"),
+        ([FIRST], [FIRST, SIX], [], "hand out fd00:60::10-fd00:60::1f on this node"),
+        ([FIRST], [LESS], ["10.60.1.63", "10.60.1.64", "10.60.1.99"], "2 address(es) of network lan, such as 10.60.1.64"),
+        ([FIRST, SIX], [FIRST], ["fd00:60::11"], "1 address(es) of network lan, such as fd00:60::11,"),
+        ([FIRST], [SECOND], ["10.60.1.7"], "1 address(es) of network lan, such as 10.60.1.7,"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("validate", ["strict", "none"])
+def test_a_shared_network_keeps_the_addresses_of_a_node(tmp_path, before, after, held, words, validate):
+    data_dir = tmp_path / "data"
+    do(tmp_path / "net.d", shared(data_dir, *before))
+    hold(data_dir, *held)
+    message = refused(tmp_path / "net.d", shared(data_dir, *after), validate=validate)
+    assert message.startswith(f"Cannot write conflist {tmp_path}/net.d/10-lan.conflist: ")
+    assert words in message
+    assert "networks_move_ranges" in message
+    result = do(tmp_path / "net.d", shared(data_dir, *after), move_ranges=True)
+    assert {item["code"] for item in result["findings"]} & {"CONF060", "CONF061"}
+    assert do(tmp_path / "net.d", shared(data_dir, *after))["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held"),
+    [
+        ([FIRST], [FIRST], ["10.60.9.9"]),
+        ([FIRST], [LESS], ["10.60.1.63"]),
+        ([FIRST], [("10.60.1.0", "10.60.1.63"), ("10.60.1.64", "10.60.1.127")], ["10.60.1.64"]),
+        ([FIRST, SIX], [FIRST], ["10.60.1.7"]),
+    ],
+)
+def test_a_shared_network_may_give_up_what_nobody_holds(tmp_path, before, after, held):
+    data_dir = tmp_path / "data"
+    do(tmp_path / "net.d", shared(data_dir, *before))
+    hold(data_dir, *held)
+    changed = shared(data_dir, *after)
+    changed["plugins"][0]["mtu"] = 1400
+    result = do(tmp_path / "net.d", changed)
+    assert (result["changed"], result["findings"]) == (True, [])
+
+
+def test_a_network_that_takes_the_place_of_a_shared_one_in_another_file_counts_as_well(tmp_path):
+    do(tmp_path / "net.d", dict(shared(tmp_path, FIRST), filename="50-lan.conflist"))
+    gone = entry("lan", filename="50-lan.conflist", state="absent")
+    assert "and before 10.60.1.0" in refused(tmp_path / "net.d", shared(tmp_path, SECOND), gone)
+
+
+def test_a_network_of_one_node_may_move_and_says_what_is_held(tmp_path):
+    do(tmp_path / "net.d", shared(tmp_path, FIRST, kind="bridge"))
+    assert do(tmp_path / "net.d", shared(tmp_path, SECOND, kind="bridge"))["findings"] == []
+    hold(tmp_path, "10.60.1.200", "10.60.1.128")
+    (found,) = do(tmp_path / "net.d", shared(tmp_path, FIRST, kind="bridge"))["findings"]
+    assert (found["code"], found["severity"]) == ("CONF062", "warning")
+    assert "2 address(es) of network lan, such as 10.60.1.128, are in use" in found["text"]
+
+
+def test_a_new_network_has_no_addresses_of_before(tmp_path):
+    hold(tmp_path, "10.60.1.200")
+    assert do(tmp_path / "net.d", shared(tmp_path, FIRST))["findings"] == []
+
+
+# --- networks that cannot work ----------------------------------------------------------------------------------------
+
+
+def test_nothing_is_written_beside_a_broken_file_for_which_containerd_loads_nothing(tmp_path):
+    (tmp_path / "05-old.conflist").write_text('{"cniVersion": "1.0.0", "name": "old", "plugins": [],}')
+    message = refused(tmp_path, entry())
+    assert "containerd would have no network for any pod, since it loads none beside 05-old.conflist" in message
+    assert do(tmp_path, entry(), validate="none")["changed"]
+    (tmp_path / "10-net.conflist").unlink()
+    broken = entry("old", state="absent", filename="05-old.conflist")
+    assert do(tmp_path, entry(), broken)["effective"]["after"]["containerd"]["network"] == "net"
+
+
+def test_a_broken_file_that_sorts_later_stands_in_nobodys_way(tmp_path):
+    (tmp_path / "90-old.conflist").write_text("{")
+    assert do(tmp_path, entry())["changed"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_two_gateways_on_one_bridge_are_refused_when_one_of_them_is_to_be_written(tmp_path, first):
+    def bridge(name, subnet, **more):
+        ipam = {"type": "host-local", "ranges": [[{"subnet": subnet}]]}
+        return entry(name, plugins=[dict(more, type="bridge", isGateway=True, ipam=ipam)], filename=f"{name}.conflist")
+
+    do(tmp_path, bridge("b", "10.1.0.0/24"))
+    second = bridge("a" if first else "c", "10.2.0.0/24")
+    assert "bridge cni0 has gateway 10." in refused(tmp_path, second, expect_effective=second["name"] if first else "b")
+    do(tmp_path, second, expect_effective=second["name"] if first else "b", validate="none")
+    # what is there already keeps nobody from writing another network
+    do(tmp_path, bridge("d", "10.3.0.0/24", bridge="br1"), expect_effective=second["name"] if first else "b")

@@ -72,7 +72,7 @@ def test_two_gateways_on_one_bridge(tmp_path):
     (fact,) = facts_of_dir(tmp_path, a__conflist=one, b__conflist=bridge("two", "10.2.0.0/24"))
     assert fact["where"] == str(tmp_path / "b.conflist")
     (item,) = findings.from_facts([fact])
-    assert (item["code"], item["severity"]) == ("CONF023", "warning")
+    assert (item["code"], item["severity"]) == ("CONF023", "error")
     assert item["text"] == "bridge cni0 has gateway 10.2.0.1/24 in network 'two' and 10.1.0.1/24 in network 'one'"
 
 

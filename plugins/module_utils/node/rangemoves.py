@@ -1,0 +1,117 @@
+# Copyright (c) 2026, The nodenet.cni authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether a conflist that takes the place of another moves the addresses that a node hands out.
+
+Where one layer 2 segment reaches over nodes, what a node newly hands out may still be in use on the node that had it
+before, and what it gives up another node may hand out a moment later. Then two pods have one address.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..cni.errors import ConfigError
+from ..host_local.addresses import Address, parse_address
+from ..host_local.config import load_ipam_config
+from ..host_local.layout import network_dir
+from . import networks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Tuple
+
+    from .confdir import ConfFile
+
+    # width of the addresses in bits, first and last number
+    Span = Tuple[int, int, int]
+
+
+def check(
+    conf_dir: str,
+    files: Sequence[ConfFile],
+    written: Iterable[ConfFile],
+    flannel_subnet_file: str,
+    held: Callable[[str, str], list[Address]],
+) -> list[dict[str, Any]]:
+    """Return a fact for each network of *written* that hands out other addresses than *files* say at present.
+
+    :param held: tells the addresses that have a file, by data dir and network
+    """
+    before = {one.name: one for one in _networks(conf_dir, files, flannel_subnet_file)}
+    facts = []
+    for after in _networks(conf_dir, written, flannel_subnet_file):
+        old = _spans(before[after.name]) if after.name in before else []
+        new = _spans(after)
+        if not old or not new or old == new:
+            continue
+        params: dict[str, Any] = {"where": after.source, "network": after.name}
+        added = list(_beyond(new, old))
+        if added and after.scope == "shared":
+            facts.append(dict(params, kind="conf-range-new", new=_text(added), old=_text(old)))
+        gone = list(_beyond(old, new))
+        left = [one for one in held(after.data_dir, after.name) if _lies_in(one, gone)] if gone else []
+        if left:
+            kind = "conf-range-left-shared" if after.scope == "shared" else "conf-range-left"
+            facts.append(dict(params, kind=kind, count=len(left), example=str(min(left, key=_order)), new=_text(new)))
+    return facts
+
+
+def held_addresses(data_dir: str, network: str) -> list[Address]:
+    """Return the addresses that have a file in a network's directory, whatever the file says."""
+    try:
+        names = os.listdir(network_dir(data_dir, network))
+    except (OSError, ValueError):
+        return []
+    found = []
+    for name in names:
+        try:
+            found.append(parse_address(name))
+        except ValueError:
+            continue
+    return found
+
+
+def _networks(conf_dir: str, files: Iterable[ConfFile], flannel_subnet_file: str) -> list[networks.Network]:
+    found: list[networks.Network] = []
+    for one in files:
+        if not one.error:
+            found += networks.network_of(os.path.join(conf_dir, one.name), one.tree, flannel_subnet_file)
+    return networks.each_once(found)[0]
+
+
+def _spans(network: networks.Network) -> list[Span]:
+    try:
+        sets = load_ipam_config(network.config).sets
+    except ConfigError:  # it is reported elsewhere
+        return []
+    return sorted((one.start.bits, one.start.number, one.end.number) for each in sets for one in each.ranges)
+
+
+def _beyond(spans: list[Span], others: list[Span]) -> Iterator[Span]:
+    """Yield the parts of *spans* that lie in none of *others*; both are sorted."""
+    for bits, start, end in spans:
+        for _bits, first, last in (one for one in others if one[0] == bits):
+            if last < start or first > end:
+                continue
+            if first > start:
+                yield bits, start, first - 1
+            start = last + 1
+        if start <= end:
+            yield bits, start, end
+
+
+def _lies_in(address: Address, spans: list[Span]) -> bool:
+    return any(bits == address.bits and start <= address.number <= end for bits, start, end in spans)
+
+
+def _order(address: Address) -> tuple[int, int]:
+    return address.bits, address.number
+
+
+def _text(spans: list[Span]) -> str:
+    bits, start, end = spans[0]
+    more = f" and {len(spans) - 1} more" if len(spans) > 1 else ""
+    return f"{Address(bits, start)}-{Address(bits, end)}{more}"
