@@ -142,6 +142,19 @@ options:
     type: str
     choices: [present, absent, previous]
     default: present
+  conf_dir:
+    description:
+      - Directory with network configurations. With O(state=absent), what these networks need stays, unless O(include)
+        names it, the plugins of their chains as well as those that these call, of C(ipam) and of delegates.
+      - A file that no runtime can load keeps the plugins that its text names.
+      - Without it, and in the other states, no network is looked at.
+    type: path
+  leaving_networks:
+    description:
+      - Names of networks in O(conf_dir) that keep nothing, as they go as well. In check mode they are there still.
+    type: list
+    elements: str
+    default: []
 seealso:
   - module: nodenet.cni.conflist
 author:
@@ -212,6 +225,11 @@ EXAMPLES = r"""
 - name: Remove what this module installed, other plugins stay
   nodenet.cni.plugin_binaries:
     state: absent
+
+- name: Remove it but for the plugins that a network on the node needs
+  nodenet.cni.plugin_binaries:
+    state: absent
+    conf_dir: /etc/cni/net.d
 """
 
 RETURN = r"""
@@ -238,7 +256,7 @@ plugins:
       description:
         - What was done, or would be done in check mode. V(adjusted) means that mode or owner were set right. V(kept)
           is a required plugin that was there already, or a file that was to go or to be put back and stays, since
-          somebody changed it.
+          somebody changed it or a network needs it.
       type: str
       sample: replaced
     sha256:
@@ -267,6 +285,13 @@ plugins:
       type: list
       elements: str
       sample: ["0.4.0", "1.0.0"]
+    needed_by:
+      description:
+        - The networks that keep a plugin which O(state=absent) would remove without O(conf_dir). Of a file without a
+          network's name, its own.
+      type: list
+      elements: str
+      sample: []
 removed:
   description:
     - Names of the plugins that were removed, by O(state=absent), or as the source or the state of before has them not.
@@ -340,6 +365,8 @@ def main():
             embedded_sources=dict(type="str", no_log=True),  # not secret, but far too long for a log
             required=dict(type="list", elements="str"),
             state=dict(type="str", choices=["present", "absent", "previous"], default="present"),
+            conf_dir=dict(type="path"),
+            leaving_networks=dict(type="list", elements="str", default=[]),
             **_ansible.BIN_DIR_OPTIONS,
             **_ansible.STATE_DIR_OPTIONS,
         ),
@@ -359,7 +386,8 @@ def main():
             more.update(required=params["required"] or [], sources=params["embedded_sources"])
             result = binaries.install(**places, **source, **more)
         elif params["state"] == "absent":
-            result = binaries.remove(**places, **source)
+            kept = dict(conf_dir=params["conf_dir"], leaving=params["leaving_networks"])
+            result = binaries.remove(**places, **source, **kept)
         else:
             result = put_back.put_back(**places)
         _ansible.warn_findings(module, result["findings"])

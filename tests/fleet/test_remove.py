@@ -26,7 +26,8 @@ def test_remove(control, tmp_path):
     there("/opt/cni/bin").mkdir(parents=True)
     there("/etc/cni/net.d").mkdir(parents=True)
     there("/opt/cni/bin/flannel").write_bytes(b"#!/bin/sh\n")
-    other = {"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "loopback"}]}
+    ipam = {"type": "host-local", "ranges": [[{"subnet": "10.99.0.0/24"}]]}
+    other = {"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "bridge", "bridge": "other0", "ipam": ipam}]}
     there("/etc/cni/net.d/90-other.conflist").write_text(json.dumps(other))
     run = controller.play("bootstrap", networks_expect_effective="podnet")
     assert run.code == 0, run.text[-6000:]
@@ -61,16 +62,21 @@ def test_remove(control, tmp_path):
     run = controller.play("remove", **wanted)
     assert run.code == 0, run.text[-6000:]
     assert run.changed == predicted.changed == {"node1": 4}
-    assert sorted(installed(controller, "node1")) == ["flannel", "tuning"]
+    # what the network needs to which the node is handed over stays, and what was changed
+    assert sorted(installed(controller, "node1")) == ["bridge", "flannel", "host-local", "tuning"]
     assert [path.name for path in there("/etc/cni/net.d").iterdir()] == ["90-other.conflist"]
     assert sorted(path.name for path in data.iterdir()) == [address, "lock"]
     for folder in ("/etc/modules-load.d", "/etc/sysctl.d"):
         assert list(there(folder).glob("*nodenet*")) == []
-    said = run.words.split("Show what stays")[1]
-    assert "/opt/cni/bin/tuning" in said
-    assert f"{address} of podnet by {POD}" in said
+    for one in (predicted, run):
+        said = one.words.split("Show what stays")[1]
+        assert '"/opt/cni/bin/tuning"' in said
+        for plugin in ("bridge", "host-local"):
+            assert f'"/opt/cni/bin/{plugin} (needed by other)"' in said
+        assert '"other"' in said.split('"networks":')[1].split("]")[0]
+        assert f"{address} of podnet by {POD}" in said
 
-    again = controller.play("remove", node_remove_force=True)
+    again = controller.play("remove", **wanted)
     assert (again.code, again.changed) == (0, {"node1": 0}), again.text[-6000:]
     # and the way back
     run = controller.play("bootstrap", networks_expect_effective="podnet", networks_conflists=[PODNET])

@@ -13,7 +13,7 @@ from . import archive, executables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
 MODE = 0o755
@@ -96,18 +96,18 @@ def _action(digest: str, there: Present | None, owner: tuple[int, int] | None) -
 
 
 def plan_removal(
-    recorded: Mapping[str, str], include: Sequence[str], present: Mapping[str, Present]
+    recorded: Mapping[str, str], include: Sequence[str], present: Mapping[str, Present], needed: Collection[str] = ()
 ) -> list[tuple[str, str]]:
     """Decide for each plugin that may go: [(name, REMOVED or KEPT)], by name; what is not there is left out.
 
     recorded: sha256 by name of what counts as ours. include: names to remove whatever they hold; if given, only these.
-    A file that was changed since is somebody else's and stays.
+    A file that was changed since is somebody else's and stays. needed: names that stay unless *include* has them.
     """
     result = []
     for name in sorted(set(include or recorded) & set(present)):
         there = present[name]
         ours = there.kind == "file" and there.sha256 == recorded.get(name)
-        result.append((name, REMOVED if include or ours else KEPT))
+        result.append((name, REMOVED if include or (ours and name not in needed) else KEPT))
     return result
 
 

@@ -76,11 +76,12 @@ def entry(
     embedded: bool,
     drift: bool,
     answer: Mapping[str, Any] | None = None,
+    needed_by: Sequence[str] = (),
 ) -> dict[str, Any]:
     """One element of the module's ``plugins``.
 
     embedded: it is our own. drift: it was changed since we wrote it.
-    answer: {"release", "cni_versions"} of the plugin, if it is known.
+    answer: {"release", "cni_versions"} of the plugin, if it is known. needed_by: networks that keep it.
     """
     return {
         "name": name,
@@ -91,6 +92,7 @@ def entry(
         "drift": drift,
         "version": answer["release"] if answer else None,
         "cni_versions": answer["cni_versions"] if answer else [],
+        "needed_by": list(needed_by),
     }
 
 

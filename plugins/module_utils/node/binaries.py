@@ -140,12 +140,15 @@ def remove(
     checksum: str | None = None,
     include: Sequence[str] = (),
     own: Sequence[str] = (),
+    conf_dir: str | None = None,
+    leaving: Sequence[str] = (),
     check_mode: bool = False,
 ) -> dict[str, Any]:
     """Remove from *bin_dir* what we installed and nobody changed since, or exactly the plugins in *include*.
 
     src: files that are identical to those of this source count as ours too, for plugins that something else unpacked.
     own: plugins that count as ours if they are made of this collection's code, whoever made them.
+    conf_dir: what its networks need stays unless *include* names it, but for the networks *leaving*; None for nobody.
     What was kept of earlier versions goes too. Returns and errors as for install().
     """
     offers.check_names(include, "include")
@@ -160,7 +163,8 @@ def remove(
     for name in own:
         if name in present and present[name].embedded:
             recorded.setdefault(name, present[name].sha256)
-    actions = plan_removal(recorded, include, present)
+    needed = _needed(conf_dir, leaving) if conf_dir and not include else {}
+    actions = plan_removal(recorded, include, present, needed)
     gone = [name for name, action in actions if action == REMOVED]
     staying = [name for name, action in actions if action == KEPT]
     for name in gone:
@@ -194,6 +198,7 @@ def remove(
                 present[name].sha256,
                 bool(present[name].embedded),
                 bin_report.drifted(record, present, name),
+                needed_by=needed.get(name, ()),
             )
             for name, action in actions
         ],
@@ -203,6 +208,12 @@ def remove(
         "findings": findings.from_facts(bin_report.drift_facts(bin_dir, record, present, staying, staying)),
         "diff": bin_report.diff(bin_dir, actions, present, {}),
     }
+
+
+def _needed(conf_dir: str, leaving: Sequence[str]) -> dict[str, list[str]]:
+    from . import bin_users  # an installation has no use for it
+
+    return bin_users.find(conf_dir, leaving)
 
 
 def _is_new(record: manifest.Manifest, name: str, digest: str | None) -> bool:

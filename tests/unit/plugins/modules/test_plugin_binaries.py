@@ -88,7 +88,9 @@ def test_result_has_every_key_in_every_state(run, src):
         result = run(**options)
         assert keys <= set(result), options
         for plugin in result["plugins"]:
-            assert set(plugin) == {"action", "cni_versions", "drift", "embedded", "name", "path", "sha256", "version"}
+            assert sorted(plugin) == (
+                ["action", "cni_versions", "drift", "embedded", "name", "needed_by", "path", "sha256", "version"]
+            )
 
 
 def test_doubtful_plugin_is_a_warning(run, src, capsys):
@@ -373,3 +375,86 @@ def test_url_is_not_fetched(run):
     for options in ({"src": "https://host.example/cni.tgz"}, {"src": "x", "checksum": "sha256:http://host.example/S"}):
         message = run(**options)["msg"]
         assert message.endswith("nothing is fetched from a URL; download it before and give the path"), message
+
+
+NETWORKS = {
+    "20-old.conflist": {"name": "old", "plugins": [{"type": "bridge", "ipam": {"type": "host-local"}}]},
+    "30-both.conflist": {"name": "both", "plugins": [{"type": "bridge", "ipam": {"type": "static"}}]},
+    "40-single.conf": {"name": "single", "type": "macvlan", "ipam": {"type": "dhcp"}},
+    "50-ours.conflist": {"name": "ours", "plugins": [{"type": "ptp"}]},
+    "60-deep.conflist": {
+        "name": "deep",
+        "plugins": [
+            {"type": "multus", "delegates": [{"name": "inner", "plugins": [{"type": "flannel"}, {"type": "tuning"}]}]}
+        ],
+    },
+    "70-gone.disabled": {"name": "gone", "plugins": [{"type": "vlan"}]},
+}
+BROKEN = '{"name": "broken", "plugins": [{"type": "ipvlan"},]}'
+KEPT = {
+    "bridge": ["both", "deep", "old"],
+    "dhcp": ["single"],
+    "firewall": ["old"],
+    "flannel": ["deep"],
+    "host-local": ["deep", "old"],
+    "ipvlan": ["80-broken.conflist"],
+    "macvlan": ["single"],
+    "ptp": ["ours"],
+    "static": ["both"],
+    "tuning": ["deep"],
+}
+
+
+@pytest.fixture
+def with_networks(run, tmp_path):
+    """Plugins that the module brought, and networks of others that use some of them; returns the conf dir."""
+    names = [*KEPT, "vlan", "loopback"]
+    run(src=plugin_files.tar(tmp_path / "cni.tgz", {name: plugin_files.elf("1") for name in names}))
+    conf = tmp_path / "net.d"
+    (conf / "old").mkdir(parents=True)
+    for name, document in NETWORKS.items():
+        (conf / name).write_text(json.dumps(dict(document, cniVersion="1.0.0")))
+    (conf / "80-broken.conflist").write_text(BROKEN)
+    # what libcni adds to a network out of its own directory
+    (conf / "old" / "10-firewall.conf").write_text('{"type": "firewall"}')
+    return conf
+
+
+def test_absent_keeps_what_networks_need(run, with_networks, tmp_path):
+    options = {"state": "absent", "conf_dir": str(with_networks)}
+    predicted = run(check_mode=True, diff=True, **options)
+    applied = run(diff=True, **options)
+    assert applied["removed"] == predicted["removed"] == ["loopback", "vlan"]
+    assert applied["diff"] == predicted["diff"]
+    assert sorted(os.listdir(str(tmp_path / "bin"))) == sorted(KEPT)
+    for result in (predicted, applied):
+        kept = {one["name"]: one["needed_by"] for one in result["plugins"] if one["action"] == "kept"}
+        assert kept == KEPT
+        assert [one["needed_by"] for one in result["plugins"] if one["action"] == "removed"] == [[], []]
+        assert result["findings"] == []
+    again = run(**options)
+    assert (again["changed"], again["removed"]) == (False, [])
+    # they are on record still, so they go once the networks have gone
+    for path in with_networks.glob("*.con*"):
+        path.unlink()
+    assert run(**options)["removed"] == sorted(KEPT)
+    assert os.listdir(str(tmp_path / "bin")) == []
+
+
+def test_networks_that_leave_as_well_keep_nothing(run, with_networks):
+    leaving = {"state": "absent", "conf_dir": str(with_networks), "leaving_networks": ["both", "ours", "old", "deep"]}
+    predicted = run(check_mode=True, **leaving)
+    kept = {one["name"]: one["needed_by"] for one in predicted["plugins"] if one["action"] == "kept"}
+    assert kept == {"dhcp": ["single"], "ipvlan": ["80-broken.conflist"], "macvlan": ["single"]}
+
+
+def test_what_is_named_goes_whoever_needs_it(run, with_networks, tmp_path):
+    result = run(state="absent", conf_dir=str(with_networks), include=["bridge"])
+    assert result["removed"] == ["bridge"]
+    assert not (tmp_path / "bin" / "bridge").exists()
+
+
+def test_networks_are_not_looked_at_unless_asked_for(run, with_networks, tmp_path):
+    nowhere = run(state="absent", conf_dir=str(tmp_path / "none"), check_mode=True)
+    assert nowhere["removed"] == run(state="absent")["removed"] == sorted([*KEPT, "loopback", "vlan"])
+    assert os.listdir(str(tmp_path / "bin")) == []
