@@ -247,7 +247,8 @@ threshold:
   sample: 0.8
 summary:
   description:
-    - Numbers of the fleet - C(hosts), C(reported), C(missing), C(networks), C(pools) (range sets of all hosts),
+    - Numbers of the fleet - C(hosts), C(reported), C(missing), C(unread) (networks that could not be read),
+      C(networks), C(pools) (range sets of all hosts),
       C(usable),
       C(reserved), C(static), C(leaked), C(free) (addresses of these), C(reservations), C(duplicates), C(overlaps),
       C(errors),
@@ -259,10 +260,34 @@ summary:
     missing: 0
     errors: 1
 complete:
-  description: Whether every host reported.
+  description: Whether every host reported and read all of its networks. If not, that nothing was found proves nothing.
   returned: success
   type: bool
   sample: true
+unread:
+  description:
+    - Networks that their nodes could not read. What a node has in them is not known, so they are not compared with the
+      plan or with pod CIDRs, and findings about them that O(history) knows are not gone.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    host:
+      description: Name of the host.
+      type: str
+      sample: n1
+    network:
+      description: Name of the network. Null where it is not known.
+      type: str
+      sample: lan
+    where:
+      description: The directory that could not be read.
+      type: str
+      sample: /var/lib/cni/networks/lan
+    reason:
+      description: Why not.
+      type: str
+      sample: Permission denied
 hosts:
   description: The hosts.
   returned: success
@@ -289,6 +314,10 @@ hosts:
       description: How many reservations it has.
       type: int
       sample: 17
+    unread:
+      description: How many networks it could not read.
+      type: int
+      sample: 0
     errors:
       description: How many findings of its own are errors.
       type: int
@@ -307,7 +336,7 @@ networks:
       where no
       report tells), C(hosts) and C(pools) (how many), the sums C(usable), C(reserved), C(static), C(leaked) and
       C(free), and
-      how many C(duplicates) and C(overlaps) there are.
+      how many C(duplicates) and C(overlaps) were found, and on how many hosts it is C(unread).
   returned: success
   type: list
   elements: dict
@@ -464,7 +493,8 @@ drift:
 history:
   description:
     - What changed since the audit before. Null without O(history).
-    - A host that did not report keeps its former findings, they are neither new nor gone.
+    - A finding is gone only if all of its hosts were asked, reported, and could read the network. Those of hosts that
+      are away, or that are not among those asked this time, stay as they were.
   returned: success
   type: dict
   contains:

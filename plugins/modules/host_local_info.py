@@ -252,6 +252,24 @@ networks:
       elements: str
       sample:
         - README
+unread:
+  description: Networks that could not be read, of which nothing is known. Each one is a finding too (IPAM028).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the network. Null for a data directory whose orphan directories could not be listed.
+      type: str
+      sample: lan
+    path:
+      description: The directory that could not be read.
+      type: str
+      sample: /var/lib/cni/networks/lan
+    reason:
+      description: Why not.
+      type: str
+      sample: Permission denied
 findings:
   description: What is wrong or doubtful, the gravest first.
   returned: success

@@ -377,6 +377,24 @@ networks:
   type: list
   elements: dict
   sample: []
+unread:
+  description: Networks that could not be read, of which nothing is known. Each one is a finding too (IPAM028).
+  returned: with O(audit) and the part C(addresses)
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the network. Null for a data directory whose orphan directories could not be listed.
+      type: str
+      sample: lan
+    path:
+      description: The directory that could not be read.
+      type: str
+      sample: /var/lib/cni/networks/lan
+    reason:
+      description: Why not.
+      type: str
+      sample: Permission denied
 addresses:
   description: The networks of C(host-local) in short. Null if they were not asked for.
   returned: success

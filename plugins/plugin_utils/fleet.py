@@ -18,7 +18,7 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils import (
     fleet_pools,
     fleet_shared,
 )
-from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json, fault_of, keys_of, told
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json, fault_of, keys_of, told, unread_of
 
 #: Version of the form of what `merge` returns.
 FLEET_REPORT_VERSION = 1
@@ -50,6 +50,7 @@ def merge(reports: t.Mapping[str, t.Any], question: Question = Question()) -> Js
     :param reports: for each host that was asked, what host_local_info or node_info returned there; None if it returned
         nothing
     :returns: the merged audit without ``history`` and ``reports``; ``complete`` is false if a host is missing
+        or could not read one of its networks
     :raises ValueError: a plan or a pod CIDR that is none, with the name of the host
     """
     faults = {host: fault_of(reports[host]) for host in sorted(reports)}
@@ -67,8 +68,12 @@ def merge(reports: t.Mapping[str, t.Any], question: Question = Question()) -> Js
         for host, report in usable.items()
         for one in fleet_pools.usage(host, report, scopes, question.threshold, question.before)
     ]
-    stale = fleet_pod_cidrs.check(question.pod_cidrs, usable, question.pod_network)
-    plan = fleet_plan.check(fleet_plan.Plan(question.plan), usable, scopes) if question.plan else []
+    unread = [dict(one, host=host) for host, report in usable.items() for one in unread_of(report)]
+    hidden: dict[str, set[str | None]] = {}
+    for one in unread:
+        hidden.setdefault(one["host"], set()).add(one["network"])
+    stale = fleet_pod_cidrs.check(question.pod_cidrs, usable, question.pod_network, hidden)
+    plan = fleet_plan.check(fleet_plan.Plan(question.plan), usable, scopes, hidden) if question.plan else []
     drift = fleet_drift.drift(usable, question.drift)
     findings = [
         *(_missing(host, fault) for host, fault in faults.items() if fault is not None),
@@ -82,10 +87,11 @@ def merge(reports: t.Mapping[str, t.Any], question: Question = Question()) -> Js
     merged = {
         "report_version": FLEET_REPORT_VERSION,
         "taken_at": question.now,
-        "complete": not any(faults.values()),
+        "complete": not unread and not any(faults.values()),
         "threshold": question.threshold,
         "hosts": [_host(host, usable.get(host), fault) for host, fault in faults.items()],
-        "networks": _with_sums(networks, usage, duplicates, overlaps),
+        "unread": unread,
+        "networks": _with_sums(networks, usage, duplicates, overlaps, unread),
         "usage": usage,
         "pools": [one for one in usage if one["action"] is not None],
         "duplicates": duplicates,
@@ -104,6 +110,7 @@ def unknown_networks(reports: t.Mapping[str, t.Any], names: t.Iterable[str]) -> 
     """Return those of *names* that are a network in none of the reports."""
     usable = [report for report in reports.values() if fault_of(report) is None]
     known = {network["name"] for report in usable for network in report["networks"]}
+    known |= {one["network"] for report in usable for one in unread_of(report)}
     return sorted(set(names) - known)
 
 
@@ -134,18 +141,22 @@ def _network(name: str, members: fleet_plan.Members, scopes: t.Mapping[str, str]
     return {"network": name, "scope": scope, "scope_from": scope_from, "hosts": len({host for host, _one in members})}
 
 
-def _with_sums(networks: list[Json], usage: list[Json], duplicates: list[Json], overlaps: list[Json]) -> list[Json]:
+def _with_sums(
+    networks: list[Json], usage: list[Json], duplicates: list[Json], overlaps: list[Json], unread: list[Json]
+) -> list[Json]:
     pools: dict[str, list[Json]] = {}
     for one in usage:
         pools.setdefault(one["network"], []).append(one)
     twice = collections.Counter(one["network"] for one in duplicates)
     over = collections.Counter(one["network"] for one in overlaps)
+    hidden = collections.Counter(one["network"] for one in unread)
     return [
         dict(
             one,
             **fleet_pools.totals(pools.get(one["network"], ())),
             duplicates=twice[one["network"]],
             overlaps=over[one["network"]],
+            unread=hidden[one["network"]],
         )
         for one in networks
     ]
@@ -168,6 +179,7 @@ def _host(host: str, report: t.Mapping[str, t.Any] | None, fault: str | None) ->
         "reason": fault,
         "networks": len(networks),
         "reservations": sum(map(count, networks)),
+        "unread": len(unread_of(report)) if report else 0,
         "errors": severities.count("error"),
         "warnings": severities.count("warning"),
         "infos": severities.count("info"),
@@ -182,6 +194,7 @@ def _summary(merged: Json) -> Json:
         "hosts": len(merged["hosts"]),
         "reported": reported,
         "missing": len(merged["hosts"]) - reported,
+        "unread": len(merged["unread"]),
         "networks": len(merged["networks"]),
         **fleet_pools.totals(merged["usage"]),
         "reservations": sum(one["reservations"] for one in merged["hosts"]),

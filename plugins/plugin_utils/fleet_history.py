@@ -4,8 +4,9 @@
 
 """What audits found before, in an SQLite file: to tell what is new, what is gone, and what grows.
 
-Of each audit the file holds how full the range sets were. Findings are those that each host had when it reported last,
-so that a host that is away for a while loses none and gets none anew.
+Of each audit the file holds whom it asked and how full the range sets were. Findings are those that were known last:
+one is gone when an audit that could tell does not find it, so that a host that is away, that was not asked, or that
+could not read a network loses none and gets none anew.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sqlite3
 import typing as t
 
 from ansible_collections.nodenet.cni.plugins.module_utils.cni.errors import NodenetError
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import entry
 from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_trend import SHORTEST
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_pools import Before, Place
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json
@@ -35,6 +37,11 @@ CREATE TABLE findings (host TEXT NOT NULL, code TEXT NOT NULL, place TEXT NOT NU
     severity TEXT NOT NULL, text TEXT NOT NULL, hosts TEXT NOT NULL,
     PRIMARY KEY (host, code, place, subject)) WITHOUT ROWID;
 """
+_ASKED = """CREATE TABLE IF NOT EXISTS asked (audit INTEGER NOT NULL REFERENCES audits (id) ON DELETE CASCADE,
+    host TEXT NOT NULL, PRIMARY KEY (audit, host)) WITHOUT ROWID"""
+_POD_CIDR = entry("fleet-pod-cidr-stale")[0]
+#: Findings that compare a host with most others.
+_DRIFT = {entry(f"fleet-{what}-drift")[0] for what in ("conflist", "multus", "plugin", "effective")}
 #: host ("" for the fleet), code, where, subject
 _Identity = tuple[str, str, str, str]
 
@@ -84,6 +91,8 @@ class History:
             elif version != VERSION:
                 reason = f"it is no history of this module, or one of another version ({version})"
                 raise NodenetError(f"Cannot use the history in {self._path}: {reason}")
+            if self._write:
+                database.execute(_ASKED)
         except sqlite3.Error as error:
             database.close()
             raise self._fault(error) from None
@@ -117,16 +126,11 @@ class History:
         try:
             count, previous = self._db.execute("SELECT count(*), max(taken_at) FROM audits").fetchone()
             known = {row[:4]: row for row in self._db.execute("SELECT * FROM findings")}
+            sight = self._sight(merged)
         except sqlite3.Error as error:
             raise self._fault(error) from None
-        away, present = _away(merged), _identities(merged)
-        # of a host that was not asked nothing is told
-        asked = {"", *(one["host"] for one in merged["hosts"])}
-        gone = [
-            _told(row)
-            for identity, row in known.items()
-            if identity not in present and identity[0] in asked and not _stays(row, away)
-        ]
+        present = _identities(merged)
+        gone = [_told(row) for identity, row in known.items() if identity not in present and sight.judges(row)]
         growing, changed = [], []
         for one in merged["usage"]:
             earlier = before.get((one["host"], one["network"], one["range_set"]))
@@ -150,8 +154,9 @@ class History:
 
     def append(self, merged: t.Mapping[str, t.Any], keep: int = KEEP) -> None:
         """Write a merged audit down, and forget all but the last *keep* ones."""
-        away, present = _away(merged), _identities(merged)
+        present = _identities(merged)
         try:
+            sight = self._sight(merged)
             taken = (merged["taken_at"], int(merged["complete"]))
             audit = self._db.execute("INSERT INTO audits (taken_at, complete) VALUES (?, ?)", taken).lastrowid
             self._db.executemany(
@@ -162,15 +167,67 @@ class History:
                     for one in merged["usage"]
                 ),
             )
-            known = self._db.execute("SELECT * FROM findings").fetchall()
-            rows = {**{row[:4]: row for row in known if _stays(row, away)}, **present}
-            self._db.execute("DELETE FROM findings")
-            self._db.executemany("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?)", rows.values())
+            asked = ((audit, one["host"]) for one in merged["hosts"])
+            self._db.executemany("INSERT INTO asked VALUES (?, ?)", asked)
             self._db.execute("DELETE FROM audits WHERE id <= ?", ((audit or 0) - keep,))
+            hosts = {host for (host,) in self._db.execute("SELECT host FROM asked UNION SELECT host FROM pools")}
+            known = self._db.execute("SELECT * FROM findings").fetchall()
+            # of a host that no audit on file asked nobody will say more
+            stay = {row[:4]: row for row in known if _about(row) <= hosts and not sight.judges(row)}
+            self._db.execute("DELETE FROM findings")
+            rows = {**stay, **present}
+            self._db.executemany("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?)", rows.values())
             self._db.execute("COMMIT")
             self._unused = False
         except sqlite3.Error as error:
             raise self._fault(error) from None
+
+    def _sight(self, merged: t.Mapping[str, t.Any]) -> _Sight:
+        query = "SELECT max(hosts) FROM (SELECT count(DISTINCT host) AS hosts FROM pools GROUP BY audit)"
+        (most,) = self._db.execute(query).fetchone()
+        return _Sight(merged, most or 0)
+
+
+class _Sight:
+    """What an audit can tell of."""
+
+    def __init__(self, merged: t.Mapping[str, t.Any], most: int) -> None:
+        """Most: how many hosts the greatest audit on file had."""
+        self._reported = {one["host"] for one in merged["hosts"] if one["reported"]}
+        self._compares = 2 * len(self._reported) > most
+        self._networks: dict[str, set[str | None]] = {}
+        self._paths: dict[str, list[str]] = {}
+        for one in merged["unread"]:
+            self._networks.setdefault(one["host"], set()).add(one["network"])
+            self._paths.setdefault(one["host"], []).append(one["where"])
+
+    def judges(self, row: t.Sequence[str]) -> bool:
+        """Tell whether a finding would have been made again, so that it is gone if it was not.
+
+        Else one of its hosts was not asked, or is away, or could not read the network; or it is one against most of the
+        hosts, and too few of them were asked.
+        """
+        host, code, place, _subject, _severity, _text, _hosts = row
+        about = _about(row)
+        if not about <= self._reported:
+            return False
+        if host:
+            return not any(_lies_in(place, path) or _lies_in(path, place) for path in self._paths.get(host, ()))
+        if code in _DRIFT:
+            return self._compares
+        unread = {name for one in about for name in self._networks.get(one, ())}
+        if code == _POD_CIDR:  # any network of the host may hand it out
+            return not unread
+        return not any(name is None or place == f"network {name}" for name in unread)
+
+
+def _about(row: t.Sequence[str]) -> set[str]:
+    """Return the hosts that a finding is of."""
+    return {row[0]} if row[0] else set(json.loads(row[6]))
+
+
+def _lies_in(place: str, path: str) -> bool:
+    return place == path or place.startswith(path.rstrip("/") + "/")
 
 
 def _quoted(path: str) -> str:
@@ -187,15 +244,6 @@ def _identities(merged: t.Mapping[str, t.Any]) -> dict[_Identity, tuple[str, ...
         identity = (one["host"], one["code"], one["where"], "")
         rows.setdefault(identity, (*identity, one["severity"], one["text"], "[]"))
     return rows
-
-
-def _away(merged: t.Mapping[str, t.Any]) -> set[str]:
-    return {one["host"] for one in merged["hosts"] if not one["reported"]}
-
-
-def _stays(row: t.Sequence[str], away: t.Collection[str]) -> bool:
-    """Tell whether a finding is of a host that is away, or about one: nobody can say that it is gone."""
-    return row[0] in away or not set(json.loads(row[6])).isdisjoint(away)
 
 
 def _told(row: t.Sequence[str]) -> Json:

@@ -125,12 +125,16 @@ class _Network:
         return any(len(key) == len(start) and start <= key <= end for start, end in self.spans.get(host, ()))
 
 
-def check(plan: Plan, reports: Reports, scopes: t.Mapping[str, str]) -> list[Json]:
+def check(
+    plan: Plan, reports: Reports, scopes: t.Mapping[str, str], unread: t.Mapping[str, t.Container[str | None]]
+) -> list[Json]:
     """Return where the plan contradicts itself or the nodes, as docs/audit-schema.md describes ``plan``.
 
     An address has one problem at most: the first of invalid, twice, gateway, foreign_range, held, outside, missing.
 
     :param scopes: network name -> ``shared`` or ``node``; a network that no report knows counts as ``node``
+    :param unread: host -> the networks that it could not read, None for one without a known name: of these it is not
+        known what is there
     """
     found: list[Json] = []
     by_network: dict[str, dict[bytes, list[Wanted]]] = {}
@@ -146,10 +150,11 @@ def check(plan: Plan, reports: Reports, scopes: t.Mapping[str, str]) -> list[Jso
     for name in sorted({name for listed in plan.listed.values() for name in listed}):
         wanted = by_network.get(name, {})
         members = by_name.get(name, [])
-        known = _Network(members, wanted.keys(), reports.keys())
+        read = {host for host in reports if not any(one in unread.get(host, ()) for one in (name, None))}
+        known = _Network(members, wanted.keys(), read)
         for key in sorted(wanted, key=order):
             found += _check_address(name, key, wanted[key], known, scopes.get(name, "node") == "shared")
-        found += _unplanned(plan, name, members)
+        found += _unplanned(plan, name, [one for one in members if one[0] in read])
     return found
 
 

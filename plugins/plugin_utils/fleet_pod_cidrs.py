@@ -14,12 +14,16 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import J
 
 
 def check(
-    pod_cidrs: t.Mapping[str, t.Sequence[str]], reports: t.Mapping[str, t.Mapping[str, t.Any]], pod_network: str
+    pod_cidrs: t.Mapping[str, t.Sequence[str]],
+    reports: t.Mapping[str, t.Mapping[str, t.Any]],
+    pod_network: str,
+    unread: t.Mapping[str, t.Iterable[str | None]],
 ) -> list[Json]:
     """Return the pod CIDRs of which no network of the host hands out an address.
 
     :param pod_cidrs: host -> the CIDRs that were assigned to it
     :param pod_network: name of the network that has to; any network of the host if empty
+    :param unread: host -> the networks that it could not read, None for one without a known name: they may hand it out
     :raises ValueError: one is no CIDR
     """
     found = []
@@ -42,6 +46,8 @@ def check(
                 if pod_network in ("", one["name"])
             }
             spans = [span_of(text) for found_ranges in ranges.values() for text in found_ranges]
+            if any(pod_network in ("", one) or one is None for one in unread.get(host, ())):
+                continue
             if host in reports and not any(first <= start and end <= last for start, end in spans):
                 found.append(
                     {

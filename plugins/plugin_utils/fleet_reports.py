@@ -14,17 +14,21 @@ from ansible_collections.nodenet.cni.plugins.module_utils.cni.names import valid
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local import compact
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.addresses import parse_address
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import STATIC_PREFIX
-from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, finding
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, entry, finding
 from ansible_collections.nodenet.cni.plugins.module_utils.node.ipam_report import REPORT_VERSION
 
 Json = dict[str, t.Any]
 
 _TEXT = r"[^\t\n]*"
 _ROW = rf"[0-9a-fA-F:.]+\t{_TEXT}\t{_TEXT}\t[0-9]{{0,9}}\t[0-9]{{1,15}}\t[01]?(?:\t{_TEXT}\t{_TEXT})?"
+# what ssh says itself when a command has ended
+_CONNECTION = re.compile("Shared connection to .* closed\\.")
 _ROWS = re.compile(rf"(?:{_ROW}(?:\n{_ROW})*)?")
 #: No range has more addresses, whatever a node says.
 MOST = 2**128
 _MAPPED = bytes(10) + b"\xff\xff"
+#: Code of the finding that nothing is known of a network or of a data dir.
+_UNUSABLE = entry("ipam-dir-unusable")[0]
 
 
 def fault_of(report: t.Any) -> str | None:
@@ -34,18 +38,35 @@ def fault_of(report: t.Any) -> str | None:
     if report.get("unreachable"):
         return "it is unreachable"
     if report.get("failed"):
-        return str(report.get("msg") or "its report failed")
+        return _failure(report, "its report failed")
     if not isinstance(report.get("networks"), list):
         # the play may have been told to carry on after a failure
-        return str(report.get("msg") or "what it reported is no report of host_local_info, or of node_info with audit")
+        return _failure(report, "what it reported is no report of host_local_info, or of node_info with audit")
     version = report.get("report_version")
     if version != REPORT_VERSION:
         return f"its report has version {version}, this collection reads version {REPORT_VERSION}"
     return _damage(report)
 
 
+def _failure(report: t.Mapping[str, t.Any], otherwise: str) -> str:
+    """Return what a task that brought no report says of it, and the last line of what the node said itself.
+
+    A module that never ran, as where become fails, has left its reason there only.
+    """
+    reason = str(report.get("msg") or otherwise)
+    for key in ("module_stderr", "module_stdout"):
+        said = [line.strip() for line in str(report.get(key) or "").splitlines()]
+        said = [line for line in said if line and not _CONNECTION.fullmatch(line)]
+        if said:
+            return f"{reason} ({short(said[-1], 300)})"
+    return reason
+
+
 def _damage(report: t.Mapping[str, t.Any]) -> str | None:
     try:
+        for one in report.get("unread", ()):
+            _require(all(isinstance(one[key], str) for key in ("path", "reason")), "unread")
+            _require(one["name"] is None or isinstance(one["name"], str), "unread")
         for network in report["networks"]:
             _check_network(network)
         for one in report.get("findings", ()):
@@ -92,6 +113,19 @@ def _check_network(network: t.Mapping[str, t.Any]) -> None:
         return
     for one in network["reservations"]:
         _require(all(isinstance(one[key], str) for key in ("address", "container_id", "ifname")), "reservations")
+
+
+def unread_of(report: t.Mapping[str, t.Any]) -> list[Json]:
+    """Return what a node could not read, as docs/audit-schema.md describes ``unread``, without its host."""
+    listed = [
+        {"network": one["name"], "where": one["path"], "reason": one["reason"]} for one in report.get("unread", ())
+    ]
+    known = {one["where"] for one in listed}
+    return listed + [
+        {"network": None, "where": one["where"], "reason": one["text"]}
+        for one in report.get("findings", ())
+        if one["code"] == _UNUSABLE and one["where"] not in known
+    ]
 
 
 def key_of(address: str) -> bytes:

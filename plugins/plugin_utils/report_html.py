@@ -61,7 +61,8 @@ def html(audit: Audit) -> str:
         summary=summary,
         verdict=_verdict(summary),
         missing=[_shown(one) for one in audit.hosts if not one["reported"]],
-        tiles=_tiles(summary),
+        unread=[_shown(one) for one in document["unread"]],
+        tiles=_tiles(summary, document["complete"]),
         history=_history(document["history"]),
         findings=[dict(_shown(one), hosts=_names(one["hosts"])) for one in findings[:LIMIT]],
         networks=[_shown({key: _cell(one[key]) for key in one}) for one in document["networks"]],
@@ -110,7 +111,7 @@ def _is_missing(one: Json) -> bool:
 
 
 def _verdict(summary: Json) -> Json:
-    errors, warnings, missing = summary["errors"], summary["warnings"], summary["missing"]
+    errors, warnings, missing, unread = (summary[key] for key in ("errors", "warnings", "missing", "unread"))
     parts = [
         f"{count} {word}{'' if count == 1 else 's'}"
         for count, word in ((errors, "error"), (warnings, "warning"))
@@ -118,11 +119,13 @@ def _verdict(summary: Json) -> Json:
     ]
     if missing:
         parts.append(f"{missing} of {summary['hosts']} hosts missing")
-    level = "error" if errors or missing else "warning" if warnings else "good"
+    if unread:
+        parts.append(f"{unread} network{'' if unread == 1 else 's'} not read")
+    level = "error" if errors or missing or unread else "warning" if warnings else "good"
     return {"level": level, "text": ", ".join(parts) or "Nothing wrong found"}
 
 
-def _tiles(summary: Json) -> list[Json]:
+def _tiles(summary: Json, complete: bool) -> list[Json]:
     def tile(label: str, value: t.Any, note: str = "", level: str = "") -> Json:
         return {"label": label, "value": _count(value), "note": note, "level": level if value else ""}
 
@@ -138,7 +141,7 @@ def _tiles(summary: Json) -> list[Json]:
         tile("Reserved", summary["reserved"], "" if full is None else f"{full} % of all"),
         tile("Static", summary["static"]),
         tile("Leaked", summary["leaked"], "nobody said who is alive" if summary["leaked"] is None else "", "warning"),
-        tile("Held twice", summary["duplicates"], level="error"),
+        tile("Held twice", summary["duplicates"], "" if complete else "of what was read", "error"),
         tile("Free", summary["free"]),
     ]
 

@@ -15,12 +15,13 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.report_rows import Aud
 #: name without prefix -> what it tells. The guide of audits has the same list for people.
 METRICS = {
     "audit_timestamp_seconds": "When the audit was made, in seconds since 1970.",
-    "audit_complete": "Whether every host that was asked has reported.",
+    "audit_complete": "Whether every host that was asked has reported, and every network was read.",
     "host_reported": "Whether the host has reported.",
+    "host_unread_networks": "Networks of the host that could not be read.",
     "host_findings": "Findings about a host by severity.",
     "findings": "Findings of the fleet and of its hosts by code.",
-    "duplicate_addresses": "Addresses of a shared network that more than one host holds.",
-    "overlapping_ranges": "Groups of overlapping ranges of different hosts in a shared network.",
+    "duplicate_addresses": "Addresses of a shared network that several hosts hold; missing if none in an incomplete audit.",
+    "overlapping_ranges": "Groups of overlapping ranges of different hosts; missing if none in an incomplete audit.",
     "pool_usable_addresses": "Addresses of a range set that can be handed out in all.",
     "pool_reserved_addresses": "Reservations in a range set.",
     "pool_static_addresses": "Reservations in a range set that an operator made.",
@@ -66,17 +67,21 @@ def prometheus(audit: Audit) -> str:
     samples.add("audit_complete", int(document["complete"]))
     found = audit.findings()
     by_host = collections.Counter((host, one["severity"]) for one in found for host in one["hosts"])
-    for host in (one["host"] for one in audit.hosts):
+    for one in audit.hosts:
+        host = one["host"]
         samples.add("host_reported", int(host in audit.reports), host=host)
+        samples.add("host_unread_networks", one["unread"] if one["reported"] else None, host=host)
         for severity in SEVERITIES:
             samples.add("host_findings", by_host[host, severity], host=host, severity=severity)
     by_code = collections.Counter((one["code"], one["severity"]) for one in found)
     for (code, severity), count in sorted(by_code.items()):
         samples.add("findings", count, code=code, severity=severity)
-    # a network without any is told as 0, so that an alert on it ends
+    # a network without any is told as 0, so that an alert on it ends; that is said only where all of it is known
+    missing = document["summary"]["missing"] or any(one["network"] is None for one in document["unread"])
     for one in document["networks"]:
-        samples.add("duplicate_addresses", one["duplicates"], network=one["network"])
-        samples.add("overlapping_ranges", one["overlaps"], network=one["network"])
+        known = one["scope"] == "node" or not (missing or one["unread"])
+        for metric, key in (("duplicate_addresses", "duplicates"), ("overlapping_ranges", "overlaps")):
+            samples.add(metric, one[key] if one[key] or known else None, network=one["network"])
     for row in (row for network in audit.networks() for row in network.pools()):
         if row["range_set"] is not None:
             labels = {"host": row["host"], "network": row["network"], "range_set": row["range_set"]}

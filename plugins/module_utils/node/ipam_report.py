@@ -68,13 +68,14 @@ def report(
     for one in networks:
         one.data_dir = data_dir or one.data_dir
     data_dirs = data_dirs_of(networks, data_dir)
+    unlisted: list[dict[str, Any]] = []
     if names is not None:
         known = {one.name: one for one in networks}
         networks = [known.get(name) or ipam_named.orphan(name, data_dirs, conf_dir) for name in dict.fromkeys(names)]
         facts = [fact for fact in facts if fact.get("network") in names]
     elif config is None:
-        left, more = orphans(networks, data_dirs)
-        networks, facts = networks + left, facts + more
+        left, unlisted = orphans(networks, data_dirs)
+        networks, facts = networks + left, facts + unlisted
 
     facts = list(facts)
     judge = None
@@ -83,13 +84,16 @@ def report(
 
         judge = ipam_live.judge_of(live, facts)
     documents = []
+    unread: list[dict[str, str | None]] = []
     for one in networks:
         try:
             document, noted = _report_network(one, judge, lock_timeout)
         except (StoreError, LockTimeout, OSError) as error:
             if names is not None or config is not None:
                 raise NodenetError(f"Cannot report network {one.name} in {one.path}: {error}", where=one.path) from None
-            facts = [*facts, {"kind": "ipam-dir-unusable", "where": one.path, "reason": str(error)}]
+            facts = [*facts, *_faulty_ranges(one)]
+            facts.append({"kind": "ipam-dir-unusable", "where": one.path, "reason": str(error)})
+            unread.append(_unread(one.name, one.path, str(error)))
             continue
         documents.append(document)
         facts = facts + noted
@@ -104,6 +108,7 @@ def report(
 
         # whoever looks into another data dir than that of the configuration does not look at what is in use
         facts += cachecheck.check(results_dirs, [one for one in documents if one["name"] not in elsewhere], judge)
+    unread += [_unread(None, fact["where"], fact["reason"]) for fact in unlisted]
     now = time.time()
     if previous is not None:
         from . import ipam_trend
@@ -118,8 +123,20 @@ def report(
         "report_version": REPORT_VERSION,
         "taken_at": int(now),
         "networks": documents,
+        "unread": unread,
         "findings": _findings(facts) if facts else [],
     }
+
+
+def _unread(name: str | None, path: str, reason: str) -> dict[str, str | None]:
+    from ..host_local.rows import printable
+
+    return {"name": name, "path": printable(path), "reason": printable(reason)}
+
+
+def _faulty_ranges(network: Target) -> list[dict[str, Any]]:
+    """Return why the ranges of a network cannot be told; the conf dir has told the rest of its facts."""
+    return [fact for fact in network.facts if fact["kind"] == "conf-ipam-invalid"]
 
 
 def _findings(facts: list[dict[str, Any]]) -> list[dict[str, str]]:
@@ -174,8 +191,7 @@ def _report_network(
     network: Target, live: LiveAttachments | None, lock_timeout: float
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     sets, path = network.known_range_sets(), network.path
-    # the conf dir has told the rest of the network's facts
-    facts = [fact for fact in network.facts if fact["kind"] == "conf-ipam-invalid"]
+    facts = _faulty_ranges(network)
     with Store(network.data_dir, network.name, create=False) as store, store.lock(lock_timeout):
         snapshot = store.snapshot()
         last_reserved = []

@@ -83,7 +83,7 @@ def report(options: Options, gather: Sequence[str] = PARTS, places: Places | Non
         full = _networks(options)
         result["addresses"], noted = [_in_short(one) for one in full["networks"]], full["findings"]
         if options.audit:
-            result["networks"] = full["networks"]
+            result.update(networks=full["networks"], unread=full["unread"])
         # the part conf tells the exact cause of what others only stumble over
         noted = [one for one in noted if "conf" not in gather or not one["code"].startswith("CONF")]
     if "multus" in gather:
