@@ -153,6 +153,11 @@ source:
   returned: always
   type: str
   sample: /etc/cni/net.d/10-cbr0.conflist
+exhausted:
+  description: Whether the task failed for nothing but that all addresses of the network are in use.
+  returned: always
+  type: bool
+  sample: false
 msg:
   description: Why the network was skipped or the task failed.
   returned: on skip or failure

@@ -173,7 +173,8 @@ def test_a_full_network(probed):
     assert found["failed"]
     assert "plugin bridge failed at ADD: " in found["msg"]
     assert "no IP addresses available in range set" in found["msg"]
-    assert [item["code"] for item in found["findings"]] == ["NODE021"]
+    assert [item["code"] for item in found["findings"]] == ["NODE034"]
+    assert found["exhausted"] is True
     assert found["interfaces_created"] == ["cni9"]  # the plugin makes its bridge before it asks for an address
     assert probed.run(config)["interfaces_created"] == []
     probed.nothing_left("cni9")

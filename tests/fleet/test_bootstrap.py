@@ -209,6 +209,15 @@ def test_what_cannot_work_changes_nothing(control, tmp_path):
     happened = [event for event in plugins.events() if event[0] in plugin_sets.BRIDGE_SET]
     assert sorted(happened) == [(name, inotify.MOVED_TO) for name in sorted(plugin_sets.BRIDGE_SET)]
     print(f"{looks} looks while nothing may change, {_looks} while a release and a network came")
+    # A network of which all addresses are in use, here by the static ones, says nothing against plugins.
+    folder = Path(controller.fleet.path("node1", "/var/lib/cni/networks/podnet"))
+    start, end = sorted(path.name for path in folder.glob("10.*"))
+    full = dict(changed, range_start=start, range_end=end)
+    run = controller.play("bootstrap", plugin_binaries_src=second.name, networks_conflists=[full])
+    assert run.code == 0, run.text[-6000:]
+    assert "no new pod gets network podnet" in run.words
+    assert "nodenet.cni.reclaim frees those of dead containers" in run.words
+    assert conflist(controller, "node1")["plugins"][0]["ipam"]["ranges"][0][0]["rangeEnd"] == end
     # Without a proof nobody knows: it is written, as the switch says.
     run = controller.play("bootstrap", plugin_binaries_src=bad.name, node_probe=False)
     assert run.code == 0, run.text[-6000:]

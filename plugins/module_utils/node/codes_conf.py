@@ -309,8 +309,8 @@ CODES = {
     "conf-range-new": (
         "CONF060", "error", UNAFFECTED,
         "network {network} would hand out {new} on this node, and before {old}",
-        "another node may use some of it: have node_ranges keep what nodes have (held); or see that none uses any of it, "
-        "and allow it once with move_ranges (networks_move_ranges of the role)",
+        "another node may use some of it: have node_ranges keep what nodes have (held); or see that none uses any, and "
+        "allow it once with move_ranges (networks_move_ranges of the role)",
     ),
     "conf-range-left-shared": (
         "CONF061", "error", UNAFFECTED,

@@ -123,6 +123,12 @@ CODES = {
         "plugin {plugin} failed at {command}: {reason}",
         "every new pod of this network meets the same; the reason is the plugin's own",
     ),
+    "node-probe-exhausted": (
+        "NODE034", "error", FAILS,
+        "plugin {plugin} failed at {command}: {reason}",
+        "no new pod of this network gets an address; host_local_info tells who has them, playbook nodenet.cni.reclaim "
+        "frees those of dead containers",
+    ),
     "node-probe-plugin-hangs": (
         "NODE022", "error", FAILS,
         "plugin {plugin} gave no answer to {command} within {seconds} s",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..host_local.rotation import Rotation
 
 GATEWAY_TIMEOUT = 5.0
+_EXHAUSTED = "no IP addresses available in range set"  # host-local spec 4.1
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -81,6 +82,7 @@ class Probe:
             "checks": [],
             "leftovers": [],
             "interfaces_created": [],
+            "exhausted": False,
         }
 
     def skip(self, host: list[links.Link]) -> str:
@@ -235,7 +237,9 @@ class Probe:
         if reason == invoke.OVERDUE:
             self._fault("node-probe-plugin-hangs", seconds="%g" % self.node.timeout, **params)
         elif error is not None and reason != invoke.STOPPED:
-            self._fault("node-probe-plugin-failed", reason=str(error), **params)
+            exhausted = called.command == "ADD" and _EXHAUSTED in str(error)
+            kind = "node-probe-exhausted" if exhausted else "node-probe-plugin-failed"
+            self._fault(kind, reason=str(error), **params)
 
     def _unchecked(self, what: str, reason: str) -> None:
         self._fault("node-probe-unchecked", what=what, reason=reason)
@@ -283,6 +287,8 @@ def probe(options: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
         wrong = [item for item in wrong if item["code"] != silent]
     if one.result["probed"] and wrong:
         texts = [item["text"] for item in wrong]
+        # then the plugins did their part, and what is wrong is no matter of configuration
+        one.result["exhausted"] = all(item["code"] == findings.entry("node-probe-exhausted")[0] for item in wrong)
         more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
         raise NodenetError(f"Cannot prove {one.place}: {texts[0]}{more}", **one.result)
     return one.result

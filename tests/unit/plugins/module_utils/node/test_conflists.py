@@ -575,7 +575,7 @@ SIX = ("fd00:60::10", "fd00:60::1f")
         ([FIRST], [("10.60.1.0", "10.60.1.129")], [], "hand out 10.60.1.128-10.60.1.129 on this node"),
         ([FIRST], [("10.60.0.250", "10.60.1.129")], [], "hand out 10.60.0.250-10.60.0.255 and 1 more on this node"),
         ([FIRST], [FIRST, SIX], [], "hand out fd00:60::10-fd00:60::1f on this node"),
-        ([FIRST], [LESS], ["10.60.1.63", "10.60.1.64", "10.60.1.99"], "2 address(es) of network lan, such as 10.60.1.64"),
+        ([FIRST], [LESS], ["10.60.1.9", "10.60.1.64", "10.60.1.99"], "2 address(es) of network lan, such as 10.60.1.64"),
         ([FIRST, SIX], [FIRST], ["fd00:60::11"], "1 address(es) of network lan, such as fd00:60::11,"),
         ([FIRST], [SECOND], ["10.60.1.7"], "1 address(es) of network lan, such as 10.60.1.7,"),
     ],
