@@ -34,7 +34,7 @@ def check(
     :raises NodenetError: facts carry the findings
     """
     if options.validate != "none":
-        _refuse_nothing(later, effective["containerd"], options)
+        _refuse_nothing(later, effective["containerd"], facts, options)
         _refuse_clashes(found.path, {one.network for one in written}, facts)
     moves = rangemoves.check(found.path, found.files, written, options.flannel_subnet_file, rangemoves.held_addresses)
     grave = [item for item in findings.from_facts(moves) if item["severity"] == "error"]
@@ -43,14 +43,19 @@ def check(
     return moves
 
 
-def _refuse_nothing(later: ConfDir, chosen: Mapping[str, Any], options: Options) -> None:
+def _refuse_nothing(
+    later: ConfDir, chosen: Mapping[str, Any], facts: Sequence[Mapping[str, Any]], options: Options
+) -> None:
     """Refuse to write beside a file for which containerd loads no network at all."""
     if chosen["network"] is None and chosen["known"] and "containerd" not in options.runtimes.notes:
         broken = next(one for one in later.files if one.error)
+        path = os.path.join(later.path, broken.shown)
+        told = findings.from_facts([dict(fact) for fact in facts if fact["where"] == path])
+        reason = "; ".join(item["text"] for item in told) or broken.error
         raise NodenetError(
             f"Cannot write conflists in {later.path}: containerd would have no network for any pod, since it loads "
-            f"none beside {broken.shown}, which is broken ({broken.error}); repair or remove that file",
-            file=os.path.join(later.path, broken.name),
+            f"none beside {broken.shown}, which is broken ({reason}); repair or remove that file",
+            file=path,
         )
 
 

@@ -115,6 +115,11 @@ def make_plan(
         gone = [one.name for one in wanted if not one.present]
         _refuse_unexpected(found.path, effective, options.expect_effective, gone)
     told = {fact["where"] for fact in facts}
+    for file in after:
+        where = os.path.join(found.path, file.shown)
+        if file.error and where not in told:
+            facts += confcheck.check_file(file, where)
+            told.add(where)
     later = confdir.ConfDir(found.path, True, after, found.chained, found.others)
     for fact in dircheck.check_dir(later, effective["after"], options.flannel_subnet_file):
         if fact["kind"] != "conf-broken" or fact["where"] not in told:  # else the exact cause is there already

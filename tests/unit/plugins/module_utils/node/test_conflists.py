@@ -253,7 +253,7 @@ def test_a_broken_file_is_told_once(tmp_path):
     codes = [(item["code"], os.path.basename(item["where"])) for item in result["findings"]]
     assert ("CONF003", "10-net.conflist") in codes
     assert ("CONF021", "10-net.conflist") not in codes
-    assert ("CONF021", "05-other.conf") in codes
+    assert codes.count(("CONF003", "05-other.conf")) == 1
 
 
 def test_the_subnet_file_of_flannel_is_an_option(tmp_path):
@@ -564,6 +564,7 @@ def hold(data_dir, *addresses, network="lan"):
 
 
 FIRST, SECOND = ("10.60.1.0", "10.60.1.127"), ("10.60.1.128", "10.60.1.255")
+OUT = ("10.60.1.64", "10.60.1.99")
 LESS = ("10.60.1.0", "10.60.1.63")
 SIX = ("fd00:60::10", "fd00:60::1f")
 
@@ -575,7 +576,7 @@ SIX = ("fd00:60::10", "fd00:60::1f")
         ([FIRST], [("10.60.1.0", "10.60.1.129")], [], "hand out 10.60.1.128-10.60.1.129 on this node"),
         ([FIRST], [("10.60.0.250", "10.60.1.129")], [], "hand out 10.60.0.250-10.60.0.255 and 1 more on this node"),
         ([FIRST], [FIRST, SIX], [], "hand out fd00:60::10-fd00:60::1f on this node"),
-        ([FIRST], [LESS], ["10.60.1.9", "10.60.1.64", "10.60.1.99"], "2 address(es) of network lan, such as 10.60.1.64"),
+        ([FIRST], [LESS], ["10.60.1.9", *OUT], "2 address(es) of network lan, such as 10.60.1.64"),
         ([FIRST, SIX], [FIRST], ["fd00:60::11"], "1 address(es) of network lan, such as fd00:60::11,"),
         ([FIRST], [SECOND], ["10.60.1.7"], "1 address(es) of network lan, such as 10.60.1.7,"),
     ],
@@ -640,6 +641,7 @@ def test_nothing_is_written_beside_a_broken_file_for_which_containerd_loads_noth
     (tmp_path / "05-old.conflist").write_text('{"cniVersion": "1.0.0", "name": "old", "plugins": [],}')
     message = refused(tmp_path, entry())
     assert "containerd would have no network for any pod, since it loads none beside 05-old.conflist" in message
+    assert "which is broken (trailing comma at line 1, column 53); repair or remove that file" in message
     assert do(tmp_path, entry(), validate="none")["changed"]
     (tmp_path / "10-net.conflist").unlink()
     broken = entry("old", state="absent", filename="05-old.conflist")
