@@ -22,6 +22,7 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import (
 )
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_drift import KINDS
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_history import KEEP, History
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_lines import shown
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import FORMATS, paths_in, write, write_files
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_files import KINDS as REPORT_KINDS
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_json import FLEET, file_names, lines
@@ -103,7 +104,7 @@ class ActionModule(ActionBase):
             merged = merge(reports, question)
             if history:
                 merged["history"] = history.compare(merged, question.before)
-            result = dict(merged, changed=history is not None)
+            result = dict(merged, changed=history is not None, shown=shown(merged))
             if options["tables"]:
                 result["tables"] = {host: table(report) for host, report in sorted(reports.items())}
             unknown = unknown_networks(reports, options["scopes"])

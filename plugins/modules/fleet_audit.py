@@ -588,6 +588,20 @@ node_findings:
   returned: success
   type: list
   elements: dict
+shown:
+  description:
+    - What was found as lines for people, of each kind at most a hundred. C(errors), C(warnings) and C(infos) are the
+      findings, those of the fleet first, each with its code and what to do, and those of nodes with their hosts.
+      C(unread) are the networks that could not be read.
+  returned: success
+  type: dict
+  sample:
+    errors:
+      - "network lan: network 'lan': 192.0.2.2-192.0.2.9 on n1 overlaps 192.0.2.5-192.0.2.9 on n2 (FLEET002): give each
+        node its own part of the subnet; sooner or later both hand out one address"
+    warnings: []
+    infos: []
+    unread: []
 output_dir:
   description: Directory that the reports were written to.
   returned: with O(output_dir)

@@ -53,7 +53,7 @@ def _failure(report: t.Mapping[str, t.Any], otherwise: str) -> str:
 
     A module that never ran, as where become fails, has left its reason there only.
     """
-    reason = str(report.get("msg") or otherwise)
+    reason = " ".join(str(report.get("msg") or otherwise).split())
     for key in ("module_stderr", "module_stdout"):
         said = [line.strip() for line in str(report.get(key) or "").splitlines()]
         said = [line for line in said if line and not _CONNECTION.fullmatch(line)]

@@ -97,12 +97,7 @@ def overlaps(name: str, members: Members) -> t.Iterator[Json]:
 
 
 def findings(duplicate: t.Iterable[Json], overlapping: t.Iterable[Json]) -> t.Iterator[Json]:
-    """Yield the findings about what `duplicates` and `overlaps` returned."""
-    for one in duplicate:
-        name = one["network"]
-        holders = short_list(f"{holder['host']} ({short(label(holder['container_id']))})" for holder in one["holders"])
-        params = {"address": one["address"], "holders": holders}
-        yield told("fleet-address-twice", f"network {name}", one["hosts"], one["address"], network=name, **params)
+    """Yield the findings about what `duplicates` and `overlaps` returned, causes before what comes of them."""
     for one in overlapping:
         name = one["network"]
         first, *others = one["members"]
@@ -114,3 +109,8 @@ def findings(duplicate: t.Iterable[Json], overlapping: t.Iterable[Json]) -> t.It
             "second_host": short_list(dict.fromkeys(other["host"] for other in others)),
         }
         yield told("fleet-ranges-overlap", f"network {name}", one["hosts"], second, network=name, **params)
+    for one in duplicate:
+        name = one["network"]
+        holders = short_list(f"{holder['host']} ({short(label(holder['container_id']))})" for holder in one["holders"])
+        params = {"address": one["address"], "holders": holders}
+        yield told("fleet-address-twice", f"network {name}", one["hosts"], one["address"], network=name, **params)

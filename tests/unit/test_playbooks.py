@@ -92,7 +92,63 @@ def test_audit_shows_errors_of_nodes_and_leaves_reports_where_it_was_started(pla
     report = json.loads((tmp_path / "out" / "n2.json").read_text())
     (found,) = [one for one in report["findings"] if one["severity"] == "error"]
     shown = text.split("Show the fleet")[1]
-    assert f"n2: {found['where']}: {found['text']} ({found['code']})" in shown
+    assert f'"n2: {found["where"]}: {found["text"]} ({found["code"]}): {found["hint"]}"' in shown
+
+
+def shown_by(text):
+    """What the audit shows of the fleet. A playbook's output with its white space folded holds it as JSON."""
+    start = text.index("{", text.index("TASK [Show the fleet]"))
+    return json.JSONDecoder().raw_decode(text[start:])[0]["msg"]
+
+
+def test_audit_shows_findings_with_code_hosts_and_what_to_do(play, tmp_path):
+    for host in ("n1", "n2"):
+        (tmp_path / host / "data" / "lan" / "192.0.2.2").write_bytes(host.encode() * 20 + b"\r\neth0")
+        (tmp_path / host / "data" / "lan" / "192.0.2.77").write_bytes(b"x" * 20 + b"\r\neth0")
+    text, code = play("audit", audit_gather=["addresses"], audit_show_nodes=False, audit_threshold=0.9)
+    assert code == 0, text
+    shown = shown_by(text)
+    assert [str(shown[key]) for key in ("complete", "duplicates", "overlaps", "not_read")] == ["True", "2", "1", "[]"]
+    assert str(shown["pools_nearly_full"]) == "0"
+    assert [re.findall(r"\((FLEET[0-9]+)\): ", line) for line in shown["errors"]] == [
+        ["FLEET002"],
+        ["FLEET001"],
+        ["FLEET001"],
+    ]
+    assert ": give each node its own part of the subnet; " in shown["errors"][0]
+    warnings = [line for line in shown["warnings"] if "IPAM017" in line]
+    assert [line.partition(":")[0] for line in warnings] == ["n1", "n2"]
+    assert not [line for line in shown["warnings"] if "FLEET" in line]
+
+
+def test_audit_of_a_network_that_cannot_be_read(play, tmp_path):
+    lan = tmp_path / "n2" / "data" / "lan"
+    (lan / "lock").mkdir()
+    plan = [{"network": "lan", "reservations": [{"owner": "dns", "addresses": ["192.0.2.3"]}]}]
+    text, code = play("audit", audit_gather=["addresses"], reservations_networks=plan, audit_output_dir="out")
+    assert code == 0, text
+    shown = shown_by(text)
+    assert (shown["complete"], shown["missing"]) == (False, [])
+    assert shown["duplicates"] == "0 in what was read"
+    assert shown["overlaps"] == "0 in what was read"
+    (unread,) = shown["not_read"]
+    assert unread.startswith(f"n2: network lan in {lan}: ")
+    # what n1 does not hold of the plan is told, of n2 nothing
+    assert [re.findall("dns on n[0-9]", line) for line in shown["warnings"] if "FLEET016" in line] == [["dns on n1"]]
+    assert json.loads((tmp_path / "out" / "fleet.json").read_text())["complete"] is False
+
+
+# another user than whoever runs the tests, else Ansible leaves it out
+BECOME = "ansible_become_exe=/nonexistent/sudo ansible_become_user=nobody"
+
+
+def test_audit_says_why_become_failed_and_fails_when_nobody_has_reported(play):
+    text, code = play("audit", "--become", "-e", BECOME, audit_gather=["addresses"])
+    assert code != 0
+    (missing, _other) = [line for line in shown_by(text)["errors"] if "FLEET005" in line]
+    assert "/nonexistent/sudo: not found" in missing or "/nonexistent/sudo: No such file" in missing
+    assert "No host has reported. n1: " in text
+    assert text.count("/nonexistent/sudo: ") > 2
 
 
 @pytest.mark.parametrize(
@@ -139,18 +195,18 @@ def test_reclaim_is_dry_unless_told_to_apply(play, tmp_path):
     text, code = play("reclaim", reclaim_apply="true", reclaim_networks=["lan"], **options)
     assert code == 0, text
     assert '"applied": true' in text
-    (command,) = re.findall(r'"(ansible n1 --become -m [^"]*)"', text)
+    (command,) = re.findall(r'"(ansible -i [^" ]* n1 --become -m [^"]*)"', text)
     assert "-a 'network=lan restore=" in command
     assert [sorted(os.listdir(str(tmp_path / host / "data" / "lan"))) for host in ("n1", "n2")] == [
         ["192.0.2.2", "lock"]
     ] * 2
-    # what it prints takes it back
+    # what it prints takes it back, wherever it is typed
     program = os.path.join(os.path.dirname(sys.executable), "ansible")
-    words = [program, *[one for one in shlex.split(command)[1:] if one != "--become"], "-i", "inventory.yml"]
+    words = [program, *[one for one in shlex.split(command)[1:] if one != "--become"]]
     environment = dict(
         os.environ, ANSIBLE_COLLECTIONS_PATH=str(ROOT / ".dev"), ANSIBLE_REMOTE_TEMP=str(tmp_path / "tmp")
     )
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, cwd="/", env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "n1" / "data" / "lan" / "192.0.2.3").exists()
     assert not (tmp_path / "n2" / "data" / "lan" / "192.0.2.3").exists()

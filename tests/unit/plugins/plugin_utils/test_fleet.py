@@ -19,6 +19,7 @@ from ansible_collections.nodenet.cni.plugins.module_utils.host_local.live import
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.report import Report
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.snapshot import Snapshot
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet import Question, merge, table, unknown_networks
+from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_lines import shown
 
 CASES = Path(__file__).resolve().parents[3] / "cases"
 NOW = 1_800_000_000.0
@@ -248,6 +249,29 @@ def test_a_pool_is_told_once_and_the_hint_is_what_helps(alive, free, code, sever
     assert one["hint"].startswith(hint)
 
 
+def test_causes_stand_before_what_comes_of_them():
+    ranges = [[{"subnet": "192.0.2.0/24"}]]
+    merged = merge({host: lan("192.0.2.5", "192.0.2.6", owner=host, ranges=ranges) for host in ("n1", "n2")})
+    assert codes(merged) == ["FLEET002", "FLEET001", "FLEET001"]
+
+
+def test_lines_for_people_name_the_hosts_and_are_not_too_many():
+    own = [{"code": "IPAM017", "severity": "warning", "where": "/d", "text": "1 outside", "hint": "wait"}]
+    more = [{"code": "IPAM012", "severity": "info", "where": "/d", "text": f"file {one}"} for one in range(150)]
+    reports = {f"n{number:02}": lan() for number in range(10)}
+    for found in reports.values():
+        found["findings"] = [*own, *more]
+    reports["n99"] = None
+    lines = shown(merge(reports))
+    assert lines["errors"][0].startswith("n99: no report of host n99: it reported nothing (FLEET005): see why")
+    hosts = "n00, n01, n02, n03, n04, n05, n06, n07 and 2 more"
+    assert lines["warnings"] == [f"{hosts}: /d: 1 outside (IPAM017): wait"]
+    assert len(lines["infos"]) == 101
+    assert lines["infos"][0] == f"{hosts}: /d: file 0 (IPAM012)"
+    assert lines["infos"][-1] == "and 500 more, in the reports"
+    assert lines["unread"] == []
+
+
 def test_the_nodes_own_findings_come_along_gravest_first():
     def found(severity):
         return {"code": "X", "severity": severity, "where": "/d", "text": severity}
@@ -279,6 +303,20 @@ def test_families_do_not_overlap_each_other():
         (None, "it reported nothing"),
         ({"failed": True, "msg": "Cannot report"}, "Cannot report"),
         ({"unreachable": True}, "it is unreachable"),
+        # what is told by a module that never ran, without a terminal and with one
+        (
+            {"failed": True, "msg": "No start", "module_stdout": "", "module_stderr": "/bin/sh: 1: sudo: not found\n"},
+            "No start (/bin/sh: 1: sudo: not found)",
+        ),
+        (
+            {
+                "msg": "MODULE FAILURE\nSee stdout/stderr",
+                "module_stdout": "\r\nsudo: a password is required\r\n",
+                "module_stderr": "Shared connection to 192.0.2.1 closed.\r\n",
+            },
+            "MODULE FAILURE See stdout/stderr (sudo: a password is required)",
+        ),
+        ({"failed": True, "msg": "No start", "module_stderr": "x" * 1000}, f"No start ({'x' * 300}...)"),
         ({"changed": False}, "what it reported is no report of host_local_info, or of node_info with audit"),
         ({"networks": [], "report_version": 2}, "its report has version 2, this collection reads version 1"),
         ({"networks": []}, "its report has version None, this collection reads version 1"),
