@@ -15,6 +15,7 @@ from ..host_local.foreign import foreign_contents, is_address
 from ..host_local.layout import DEFAULT_DATA_DIR, network_dir
 from ..host_local.lock import LockTimeout, check_timeout
 from ..host_local.report import Report
+from ..host_local.rows import printable
 from ..host_local.store import NAME_CHARS, Store, StoreError
 from .targets import Target
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 #: Version of the report's form; fleet_audit refuses one that it does not know.
 REPORT_VERSION = 1
+_UNREAD = "ipam-dir-unusable"
 
 
 def report(
@@ -68,14 +70,13 @@ def report(
     for one in networks:
         one.data_dir = data_dir or one.data_dir
     data_dirs = data_dirs_of(networks, data_dir)
-    unlisted: list[dict[str, Any]] = []
     if names is not None:
         known = {one.name: one for one in networks}
         networks = [known.get(name) or ipam_named.orphan(name, data_dirs, conf_dir) for name in dict.fromkeys(names)]
         facts = [fact for fact in facts if fact.get("network") in names]
     elif config is None:
-        left, unlisted = orphans(networks, data_dirs)
-        networks, facts = networks + left, facts + unlisted
+        left, more = orphans(networks, data_dirs)
+        networks, facts = networks + left, facts + more
 
     facts = list(facts)
     judge = None
@@ -84,7 +85,6 @@ def report(
 
         judge = ipam_live.judge_of(live, facts)
     documents = []
-    unread: list[dict[str, str | None]] = []
     for one in networks:
         try:
             document, noted = _report_network(one, judge, lock_timeout)
@@ -92,8 +92,7 @@ def report(
             if names is not None or config is not None:
                 raise NodenetError(f"Cannot report network {one.name} in {one.path}: {error}", where=one.path) from None
             facts = [*facts, *_faulty_ranges(one)]
-            facts.append({"kind": "ipam-dir-unusable", "where": one.path, "reason": str(error)})
-            unread.append(_unread(one.name, one.path, str(error)))
+            facts.append({"kind": _UNREAD, "where": one.path, "reason": str(error), "network": one.name})
             continue
         documents.append(document)
         facts = facts + noted
@@ -108,7 +107,6 @@ def report(
 
         # whoever looks into another data dir than that of the configuration does not look at what is in use
         facts += cachecheck.check(results_dirs, [one for one in documents if one["name"] not in elsewhere], judge)
-    unread += [_unread(None, fact["where"], fact["reason"]) for fact in unlisted]
     now = time.time()
     if previous is not None:
         from . import ipam_trend
@@ -123,15 +121,13 @@ def report(
         "report_version": REPORT_VERSION,
         "taken_at": int(now),
         "networks": documents,
-        "unread": unread,
+        "unread": [_unread(fact) for fact in facts if fact["kind"] == _UNREAD],
         "findings": _findings(facts) if facts else [],
     }
 
 
-def _unread(name: str | None, path: str, reason: str) -> dict[str, str | None]:
-    from ..host_local.rows import printable
-
-    return {"name": name, "path": printable(path), "reason": printable(reason)}
+def _unread(fact: dict[str, Any]) -> dict[str, str | None]:
+    return {"name": fact.get("network"), "path": printable(fact["where"]), "reason": printable(fact["reason"])}
 
 
 def _faulty_ranges(network: Target) -> list[dict[str, Any]]:
@@ -163,7 +159,7 @@ def orphans(networks: Sequence[Target], data_dirs: Sequence[str]) -> tuple[list[
             continue
         except (OSError, ValueError) as error:  # a path with a NUL byte is a ValueError
             reason = (getattr(error, "strerror", None) or str(error)).lower()
-            facts.append({"kind": "ipam-dir-unusable", "where": data_dir, "reason": reason})
+            facts.append({"kind": _UNREAD, "where": data_dir, "reason": reason})
             continue
         for name in entries:
             path = network_dir(data_dir, name)
