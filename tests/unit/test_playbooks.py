@@ -69,6 +69,29 @@ def test_reserve_finds_the_networks_where_bootstrap_writes_them(play, tmp_path):
     assert "Cannot use network lan in /nonexistent/net.d" in text
 
 
+def lan(data_dir, **more):
+    subnets = {"n1": "192.0.2.8/29", "n2": "192.0.2.0/29"}
+    network = {"name": "lan", "preset": "macvlan", "master": "eth0", "data_dir": data_dir}
+    return [dict(network, subnet="{{ %s[inventory_hostname] }}" % json.dumps(subnets).replace('"', "'"), **more)]
+
+
+def test_no_node_gets_what_moves_from_another_one(play, tmp_path):
+    """n2 is new and is to get the part of n1, which is told to take another one."""
+    (tmp_path / "n2" / "net.d" / "10-lan.conflist").unlink()
+    old = (tmp_path / "n1" / "net.d" / "10-lan.conflist").read_bytes()
+    networks = lan("{{ inventory_dir }}/{{ inventory_hostname }}/data")
+    more = {"networks_conflists": networks, "node_probe": False, "node_prerequisites": False}
+    text, code = play("bootstrap", **more)
+    assert code != 0
+    assert "network lan would hand out 192.0.2.9-192.0.2.14 on this node, and before 192.0.2.1-192.0.2.6" in text
+    assert "addresses of a network that they share would move from n1, see there" in text
+    assert (tmp_path / "n1" / "net.d" / "10-lan.conflist").read_bytes() == old
+    assert os.listdir(str(tmp_path / "n2" / "net.d")) == []
+    text, code = play("bootstrap", networks_move_ranges=True, **more)
+    assert code == 0, text
+    assert os.listdir(str(tmp_path / "n2" / "net.d")) == ["10-lan.conflist"]
+
+
 @pytest.mark.parametrize("variables", [{}, {"reservations_networks": []}])
 def test_reserve_without_a_plan_is_an_error(play, variables):
     text, code = play("reserve", **variables)
