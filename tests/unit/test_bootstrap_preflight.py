@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTHING = "set at least one of plugin_binaries_src, plugin_binaries_embedded, plugin_binaries_required"
 
 
-def bootstrap(folder, variables):
+def bootstrap(folder, variables, playbook="bootstrap"):
     """Run the playbook for a host that does not exist: whoever asks it anything fails in another way."""
     everything = {
         "ansible_connection": "ssh",
@@ -35,7 +35,7 @@ def bootstrap(folder, variables):
         ANSIBLE_SSH_RETRIES="0",
     )
     done = subprocess.run(
-        [*command, "nodenet.cni.bootstrap"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [*command, "nodenet.cni." + playbook], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     return " ".join((done.stdout + done.stderr).split())
 
@@ -90,10 +90,145 @@ def test_one_fault(tmp_path, variables, words):
     assert "; " not in text.split("Cannot bring n1 to a CNI state: ")[1].split('"')[0]
 
 
-def test_what_lies_on_the_node_or_is_told_by_it_is_not_looked_for_here(tmp_path):
+ONE_NET = [{"name": "lan", "preset": "ptp", "subnet": "10.0.0.0/24"}]
+
+
+def faults(text):
+    """What the message names, one by one."""
+    return text.split('"msg": "Cannot bring n1 to a CNI state: ')[1].split('"')[0].split("; ")
+
+
+def test_one_slip_is_told_shortly(tmp_path):
+    text = bootstrap(tmp_path, {"networks_conflists": [{"name": "podnet", "preset": "bridge", "subnett": "::/64"}]})
+    assert faults(text) == ["network podnet: preset bridge takes no subnett, subnet is meant"]
+    assert "UNREACHABLE" not in text
+    assert len(text) < 1200, text
+
+
+def test_slips_in_names_are_told_with_what_is_meant(tmp_path):
+    slips = {
+        "plugin_binaries_cheksum": "plugin_binaries_checksum",
+        "node_probe_alow_shared": "node_probe_allow_shared",
+        "networks_expect_efective": "networks_expect_effective",
+    }
+    networks = [
+        {"name": "odd", "preset": "brigde", "subnet": "10.22.0.0/16"},
+        {"name": "none", "preset": "cilium", "subnet": "10.22.0.0/16"},
+        {"name": "six", "preset": "ptp", "subnets": [{"subnet": "::/64", "gatewy": "::1"}]},
+        {"name": "chain", "pluggins": []},
+        {"nane": "unnamed", "preset": "ptp", "subnet": "10.0.0.0/24"},
+        {"name": "red", "preset": "ptp", "subnet": "10.0.0.0/24", "colour": "red"},
+        {"name": "gone", "state": "absnet"},
+        *ONE_NET,
+    ]
+    variables = dict.fromkeys(slips, "{{ undefined_as_yet }}")
+    text = bootstrap(tmp_path, dict(variables, networks_conflists=networks))
+    assert faults(text) == [
+        *[
+            f"there is no variable {name}, {slips[name]} is meant (if it is your own, list it in node_own_variables)"
+            for name in sorted(slips)
+        ],
+        "network odd: there is no preset brigde, bridge is meant",
+        "network none: there is no preset cilium, only bridge, ptp, macvlan, ipvlan, vlan, host-device, flannel",
+        "network six: subnets takes no gatewy, gateway is meant",
+        "network chain takes no pluggins, plugins is meant",
+        "network 5 of networks_conflists needs a name",
+        "network 5 of networks_conflists: preset ptp takes no nane",
+        "network red: preset ptp takes no colour",
+        "network gone: there is no state absnet, absent is meant",
+    ]
+    assert "UNREACHABLE" not in text
+
+
+ABSENT = "which is not on the controller: put it there, or set plugin_binaries_remote_src if it is on the node"
+
+
+@pytest.mark.parametrize(
+    ("source", "checksum", "words"),
+    [
+        (
+            {
+                "amd64": "absent.tgz",
+                "arm64": "absent-{arch}.tgz",
+                "arm": "~/nonexistent/absent.tgz",
+                "s390x": "cni.tgz",
+            },
+            {
+                "amd64": "sha256:absent/SHA256SUMS",
+                "arm64": "sha256:/nonexistent/SUMS-{arch}",
+                "arm": "sha256:https://example.org/SUMS",
+                "s390x": "md5:" + "0" * 32,
+                "386": "sha512:" + "0" * 64,
+            },
+            [
+                "plugin_binaries_checksum has to begin with sha256: or sha512:, it is md5:" + "0" * 32,
+                "plugin_binaries_checksum is no sha512 digest, which has 128 hex digits, not 64",
+                "plugin_binaries_src names absent.tgz, " + ABSENT,
+                "plugin_binaries_src names absent-{arch}.tgz, "
+                + ABSENT.replace("controller", "controller for any architecture"),
+                "plugin_binaries_src names ~/nonexistent/absent.tgz, " + ABSENT,
+                "plugin_binaries_checksum names absent/SHA256SUMS, " + ABSENT,
+                "plugin_binaries_checksum names /nonexistent/SUMS-{arch}, "
+                + ABSENT.replace("controller", "controller for any architecture"),
+                "plugin_binaries_checksum is a URL, which is not fetched: put https://example.org/SUMS on the"
+                " controller or on the node and name the file",
+            ],
+        ),
+        ("cni.tgz", "sha256:SHA256SUMS", ["plugin_binaries_checksum names SHA256SUMS, " + ABSENT]),
+    ],
+)
+def test_files_that_are_not_there_are_told(tmp_path, source, checksum, words):
+    (tmp_path / "cni.tgz").write_bytes(b"")
+    text = bootstrap(tmp_path, {"plugin_binaries_src": source, "plugin_binaries_checksum": checksum})
+    assert faults(text) == words
+    assert "UNREACHABLE" not in text
+
+
+def test_a_removal_refuses_slips_as_well(tmp_path):
+    """Without its networks it would take the plugins away from under them."""
+    text = bootstrap(tmp_path, {"networks_conflist": ONE_NET}, "remove")
+    assert (
+        "Cannot remove the CNI state of n1: there is no variable networks_conflist, networks_conflists is meant (if"
+        " it is your own, list it in node_own_variables)"
+    ) in text
+    assert "UNREACHABLE" not in text
+
+
+OWN = {
+    "networks_of_our_company": ["10.0.0.0/8"],
+    "node_exporter_version": "1.8.2",
+    "node_network": "10.0.0.0/24",
+    "node_own_variables": ["node_network"],
+    "plugin_binaries_owner": "{{ undefined_as_yet }}",
+}
+
+
+def test_what_is_somebodys_own_and_what_can_be_found_is_no_fault(tmp_path):
+    (tmp_path / "files").mkdir()
+    for name in ("cni.tgz", "files/SHA256SUMS", "a-amd64.tgz", "files/b-arm64.tgz"):
+        (tmp_path / name).write_bytes(b"")
+    cases = [
+        {"plugin_binaries_src": "cni.tgz", "plugin_binaries_checksum": "sha256:SHA256SUMS"},
+        {"plugin_binaries_src": "a-{arch}.tgz", "plugin_binaries_checksum": "sha256:files/SHA256SUMS"},
+        {
+            "plugin_binaries_src": {"amd64": "a-{arch}.tgz", "arm64": "b-arm64.tgz"},
+            "plugin_binaries_checksum": {"amd64": "sha256:" + "0" * 64, "arm64": "sha512:" + "0" * 128},
+        },
+    ]
+    for variables in cases:
+        text = bootstrap(tmp_path, dict(OWN, **variables, node_prerequisites=False))
+        assert "Cannot bring n1" not in text
+        assert "Install or remove the plugins" in text
+
+
+def test_what_lies_on_the_node_is_not_looked_for_here(tmp_path):
     for variables in (
         {"plugin_binaries_src": "/nonexistent/a.tgz", "plugin_binaries_remote_src": True},
-        {"plugin_binaries_src": "/nonexistent/a-{arch}.tgz"},
+        {
+            "plugin_binaries_src": "/nonexistent/a-{arch}.tgz",
+            "plugin_binaries_checksum": "sha256:/nonexistent/SHA256SUMS",
+            "plugin_binaries_remote_src": True,
+        },
     ):
         text = bootstrap(tmp_path, dict(variables, node_prerequisites=False))
         assert "Cannot bring n1" not in text
