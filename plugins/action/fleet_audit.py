@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 import typing as t
 
@@ -56,6 +57,7 @@ class ActionModule(ActionBase):
                 "tables": {"type": "bool", "default": True},
                 "dest": {"type": "path"},
                 "output_dir": {"type": "path"},
+                "mode": {"type": "raw"},
                 "output_formats": {
                     "type": "list",
                     "elements": "str",
@@ -77,6 +79,7 @@ class ActionModule(ActionBase):
 
     def _compare(self, options: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         _check(options)
+        mode = _mode(options["mode"])
         reports, plan, pod_cidrs = self._reports(options, task_vars)
         if not reports:
             raise NodenetError("Cannot compare the nodes: there is no host to compare")
@@ -112,12 +115,12 @@ class ActionModule(ActionBase):
                 result["warnings"] = [f"scopes names networks of which no report tells: {', '.join(unknown)}"]
             fleet = dict(merged, reports={host: reports[host] for host in sorted(reports)})
             if options["output_dir"]:
-                changed = self._write_all(options["output_dir"], fleet, names)
+                changed = self._write_all(options["output_dir"], fleet, names, mode)
                 result.update(output_dir=options["output_dir"], changed=changed or result["changed"])
             if options["dest"]:
-                changed = write(options["dest"], lines(fleet), self._task.check_mode)
+                changed = write(options["dest"], lines(fleet), self._task.check_mode, mode=mode)
                 result.update(dest=options["dest"], changed=changed or result["changed"])
-            result["changed"] = write_files(fleet, paths, self._task.check_mode) or result["changed"]
+            result["changed"] = write_files(fleet, paths, self._task.check_mode, mode) or result["changed"]
             if history and not self._task.check_mode:
                 history.append(merged, options["history_keep"])  # last: what cannot be written is told next time
         result["failing"] = failing(merged, options["fail_on"])
@@ -152,7 +155,7 @@ class ActionModule(ActionBase):
         listed = {host: [one] if isinstance(one, str) else list(one) for host, one in pod_cidrs.items()}
         return reports, plan, listed
 
-    def _write_all(self, output_dir: str, fleet: dict[str, t.Any], names: dict[str, str]) -> bool:
+    def _write_all(self, output_dir: str, fleet: dict[str, t.Any], names: dict[str, str], mode: int | None) -> bool:
         """Write the report of each host that has one and of the fleet, which is last; tell whether a file changes.
 
         :param names: name of the file of each host, as `report_json.file_names` has them
@@ -166,8 +169,17 @@ class ActionModule(ActionBase):
         for host, report in fleet["reports"].items():
             if report is not None:  # a sync of each of thousands would take longer than all the rest
                 path = os.path.join(output_dir, names[host])
-                changed = write(path, lines(report), self._task.check_mode, sync=False) or changed
-        return write(os.path.join(output_dir, FLEET), lines(fleet), self._task.check_mode) or changed
+                changed = write(path, lines(report), self._task.check_mode, sync=False, mode=mode) or changed
+        return write(os.path.join(output_dir, FLEET), lines(fleet), self._task.check_mode, mode=mode) or changed
+
+
+def _mode(value: t.Any) -> int | None:
+    if value is None:
+        return None
+    # a number has lost how it was written: 0640 is 416 in YAML, and 640 would be another mode
+    if isinstance(value, str) and re.fullmatch("0[0-7]{3}", value):
+        return int(value, 8)
+    raise NodenetError(f"Cannot compare the nodes: mode {value!r} is not an octal number in quotes, such as '0640'")
 
 
 def _check(options: dict[str, t.Any]) -> None:

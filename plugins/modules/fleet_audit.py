@@ -140,6 +140,13 @@ options:
         C(<host>.json). It is made if need be.
       - A relative path starts at the directory in which Ansible was started.
     type: path
+  mode:
+    description:
+      - Mode of every file that is written, such as V('0640'), an octal number in quotes.
+      - When left out, files can be read by their owner only (C(0600)), as they tell which workload runs where. The
+        figures name hosts and networks only, and are read by an exporter that is another user, so they are C(0644).
+      - The file of O(history) is made with C(0600), and keeps the mode that it has.
+    type: raw
   output_formats:
     description:
       - What O(output_dir) gets besides JSON.
@@ -205,6 +212,7 @@ EXAMPLES = r"""
     files:
       prometheus: /var/lib/prometheus/node-exporter/nodenet_cni.prom
       html: /srv/www/audit/index.html
+    mode: "0644"
   run_once: true
 
 - name: Fail if an address is held twice

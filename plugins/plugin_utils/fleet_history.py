@@ -72,6 +72,10 @@ class History:
         exists = os.path.exists(self._path) and os.path.getsize(self._path) > 0
         name = ":memory:" if not self._write and not exists else self._path
         mode = "rwc" if self._write else "ro"
+        if self._write and not exists:
+            # it tells who runs what where; SQLite gives the files beside it the same mode
+            with contextlib.suppress(OSError):  # SQLite says what is wrong
+                os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
             if name != ":memory:":
                 name = f"file:{_quoted(os.path.abspath(name))}?mode={mode}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 import typing as t
 
@@ -31,16 +32,21 @@ FORMATS = {
     "csv": ("findings_csv", "pools_csv", "addresses_csv"),
     "prometheus": ("prometheus",),
 }
+#: Reports tell which workload runs where. Figures do not, and the exporter that reads them is another user.
+_PRIVATE, _PUBLIC = 0o600, 0o644
 #: Lines that tell when the audit was made: they alone are no change.
 _TIMES = (b' "taken_at": ', b'<p class="soft">Taken ', b"<title>", b"nodenet_cni_audit_timestamp_seconds ")
 
 
-def write_files(document: Json, paths: t.Sequence[tuple[str, str]], check_mode: bool = False) -> bool:
+def write_files(
+    document: Json, paths: t.Sequence[tuple[str, str]], check_mode: bool = False, mode: int | None = None
+) -> bool:
     """Write the report files; tell whether more than their time changes.
 
     :param document: what fleet_audit returns, with ``reports``
     :param paths: the files to write, each as its kind, one of KINDS, and its path
     :param check_mode: write nothing
+    :param mode: of the files; None for one that only their owner can read, figures apart
     :raises NodenetError: a file cannot be written; those before it in *paths* are
     """
     if not paths:
@@ -49,7 +55,9 @@ def write_files(document: Json, paths: t.Sequence[tuple[str, str]], check_mode: 
     changed = False
     for kind, path in paths:
         text = KINDS[kind][1](audit)
-        changed = write(path, [text] if isinstance(text, str) else text, check_mode) or changed
+        pieces = [text] if isinstance(text, str) else text
+        wanted = mode if mode is not None else _PUBLIC if kind == "prometheus" else _PRIVATE
+        changed = write(path, pieces, check_mode, mode=wanted) or changed
     return changed
 
 
@@ -59,15 +67,21 @@ def paths_in(directory: str, formats: t.Iterable[str]) -> list[tuple[str, str]]:
     return [(kind, os.path.join(directory, KINDS[kind][0])) for kind in kinds]
 
 
-def write(path: str, pieces: t.Iterable[str], check_mode: bool = False, sync: bool = True) -> bool:
-    """Write a file beside *path* and move it there; tell whether more than its time changes.
+def write(
+    path: str, pieces: t.Iterable[str], check_mode: bool = False, sync: bool = True, mode: int | None = None
+) -> bool:
+    """Write a file beside *path* and move it there; tell whether more than its time changes, or its mode.
 
     :param pieces: the text, in pieces of any size, so that a large one need not be in memory at once
     :param check_mode: write nothing
     :param sync: have it on disk before it takes the place of the old one
+    :param mode: of the file; None for one that only its owner can read
     :raises NodenetError: it cannot be written; what was there stays
     """
+    mode = _PRIVATE if mode is None else mode
     before = _digest_of(path)
+    if before is not None and stat.S_IMODE(os.stat(path).st_mode) != mode:
+        before = b""  # another one than any digest
     digest = _Digest()
     if check_mode:
         for piece in pieces:
@@ -83,7 +97,7 @@ def write(path: str, pieces: t.Iterable[str], check_mode: bool = False, sync: bo
                 digest.add(data)
                 stream.write(data)
             stream.flush()
-            os.fchmod(stream.fileno(), 0o644)
+            os.fchmod(stream.fileno(), mode)
             if sync:
                 os.fsync(stream.fileno())
         os.replace(temporary, path)

@@ -41,7 +41,7 @@ def urls(tmp_path_factory):
     """The pages, and one with nothing on it; pictures go there too, or where NODENET_SHOTS says."""
     folder = tmp_path_factory.mktemp("pages")
     made = {}
-    for name in ("small", "hostile", "large"):
+    for name in ("small", "hostile", "large", "named"):
         document = getattr(audits, name)()
         (folder / f"{name}.html").write_text(html(Audit(document)), encoding="utf-8")
         made[name] = (folder / f"{name}.html").as_uri()
@@ -116,6 +116,15 @@ class TestSight:
         page = opened("small", dark=dark)
         click(page, "#pools-table button.link")
         assert json.loads(page.evaluate(CONTRAST)) == []
+
+    def test_names_of_hosts_stay_in_one_piece(self, opened):
+        """At 1,200 pixels, with all the columns that a table can have."""
+        page = opened("named", width=1200)
+        cells = "[...document.querySelectorAll('#pools-table td[data-label=Host] bdi')]"
+        assert page.evaluate(f"{cells}.map((one) => one.innerText)") == ["edge-119.fra1.example.net", "n2"]
+        assert page.evaluate(f"{cells}.map((one) => one.getClientRects().length)") == [1, 1]
+        heights = page.evaluate(f"{cells}.map((one) => one.getBoundingClientRect().height)")
+        assert heights[0] == heights[1]
 
     def test_paper_has_what_is_folded_on_the_screen(self, opened):
         page = opened("small")
@@ -265,7 +274,7 @@ class TestTables:
     def test_sort(self, opened):
         page = opened("small")
         heads = "#findings-table th:nth-child({}) button"
-        assert column(page, "#findings-table", 2) == ["FLEET001", "FLEET002", "FLEET002", "FLEET005", "IPAM001"]
+        assert column(page, "#findings-table", 2) == ["FLEET002", "FLEET002", "FLEET001", "FLEET005", "IPAM001"]
         click(page, heads.format(3))
         assert column(page, "#findings-table", 3) == ["n1", "n1, n2", "n1, n2", "n1, n2", "n3"]
         click(page, heads.format(3))

@@ -151,6 +151,18 @@ def small():
     )
 
 
+def named():
+    """A host with the name of its domain, in a pool of which everything is known."""
+    held = [reservation(f"10.244.100.{last}", container(last), alive=last % 2 == 0) for last in range(102, 112)]
+    pods = network("production-pods", [["10.244.100.101-10.244.100.112"]], held)
+    made = document(
+        {"edge-119.fra1.example.net": ([pods], []), "n2": ([network("lan", [["192.0.2.1-192.0.2.9"]], [])], [])}
+    )
+    for one in made["usage"]:
+        one.update(per_day=1.0, full_in_s=777600 if one["host"] != "n2" else None)
+    return made
+
+
 HOSTILE = (
     "<script>alert(1)</script>",
     "</script><script>document.title='owned'</script>",

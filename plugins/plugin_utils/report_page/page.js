@@ -430,12 +430,14 @@ function poolsPart() {
   const rows = [...pools].sort((a, b) => trouble(b) - trouble(a));
   const figure = (label, key) => ({label, n: true, first: -1, key, cell: (one) => count(key(one))});
   const any = (key) => rows.some((one) => one[key] !== null);
+  // a name in one piece is found again; one that goes on for lines is the word of a node
+  const whole = rows.every((one) => hostName(one.net.host).length <= 40);
   const list = table({
     caption: "Pools", rows, step: 50, detail: poolDetail,
     columns: [
       {label: "Pool", as: "p", key: (one) => poolName(one), cell: (one) => el("bdi", null, ...poolName(one).split(/(?<=-)/).flatMap((part) => [part, el("wbr")]))},
       {label: "Network", key: (one) => one.net.n, cell: (one) => said(one.net.n)},
-      {label: "Host", as: "h", key: (one) => hostName(one.net.host), cell: (one) => said(hostName(one.net.host))},
+      {label: "Host", as: whole ? "o" : "h", key: (one) => hostName(one.net.host), cell: (one) => said(hostName(one.net.host))},
       figure("Usable", (one) => one.usable), figure("Reserved", (one) => one.reserved), figure("Static", (one) => one.fixed),
       figure("Leaked", (one) => one.leaked), figure("Conflicts", (one) => one.conflicts), figure("Free", (one) => one.free),
       {label: "Use", n: true, first: -1, key: (one) => one.use, cell: useCell},

@@ -94,7 +94,7 @@ def test_the_hosts_of_the_play_are_compared(play, tmp_path):
     document = json.loads(dest.read_text())
     assert document["duplicates"] == fleet["duplicates"]
     assert document["reports"]["n1"]["networks"][0]["name"] == "lan"
-    assert os.stat(dest).st_mode & 0o777 == 0o644
+    assert os.stat(dest).st_mode & 0o777 == 0o600
     assert not list(tmp_path.glob(".*.tmp"))
 
 
@@ -130,8 +130,13 @@ def test_report_files(play, tmp_path):
     text, fleet = play(audit, "--check")
     assert fleet["changed"], text
     assert not (tmp_path / "page.html").exists()
+    text, fleet = play(dict(audit, mode="0640"))
+    assert fleet["changed"], text
+    written = [*(tmp_path / "out").iterdir(), *(tmp_path / name for name in files.values())]
+    assert {one.stat().st_mode & 0o777 for one in written} == {0o640}
     text, fleet = play(audit)
     assert fleet["changed"], text
+    assert {one.stat().st_mode & 0o777 for one in written if one.name != "x.prom"} == {0o600}
     assert {one.name for one in (tmp_path / "out").iterdir() if one.suffix != ".json"} == {
         "addresses.csv",
         "findings.csv",
@@ -178,6 +183,9 @@ def test_scopes_of_unknown_networks_are_warned_of(play):
             {"reports": {"a_b": None, "a/b": None}, "output_dir": "out"},
             "Cannot write the reports of host a/b and of host a_b to output_dir: both would be a_b.json",
         ),
+        ({"mode": 416, "dest": "x"}, "Cannot compare the nodes: mode 416 is not"),
+        ({"mode": "640", "dest": "x"}, "Cannot compare the nodes: mode '640' is not"),
+        ({"mode": "u=rw", "dest": "x"}, "an octal number in quotes, such as '0640'"),
         ({"files": {"htm": "x"}}, "Unsupported parameters"),
         ({"output_formats": ["pdf"]}, "value of output_formats must be one or more of: html, csv, prometheus"),
         ({"treshold": 0.5}, "Unsupported parameters"),

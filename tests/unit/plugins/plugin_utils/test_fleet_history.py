@@ -132,6 +132,14 @@ def test_huge_ranges_and_a_clock_that_steps_back(audit):
     assert audit(fleet, 0.5)["history"]["growing"][0]["per_day"] == 20.0  # the audit of day 1 is still to come
 
 
+def test_it_is_for_whoever_made_it(audit, tmp_path):
+    audit(broken("FLEET001"), 0)
+    assert (tmp_path / "history.sqlite").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "history.sqlite").chmod(0o640)
+    audit(broken(), 1)
+    assert (tmp_path / "history.sqlite").stat().st_mode & 0o777 == 0o640
+
+
 def test_only_so_many_audits_are_kept(audit, tmp_path):
     for day in range(5):
         merged = audit(Fleet(2), day, keep=3)

@@ -115,6 +115,7 @@ def test_the_page_and_the_figures_do_not_claim_to_know_all():
     assert "1 network not read" in page
     assert f"<bdi>lan</bdi> on <bdi>n0003</bdi> in <bdi>/var/lib/cni/networks/lan</bdi>: <bdi>{REASON}</bdi>" in page
     assert '<dt>Held twice</dt><dd>0 <span class="note">of what was read</span>' in page
+    assert page.count('<td data-label="Hosts" class="n">3 + 1 not read</td>') == 1
     figures = prometheus(audit).splitlines()
     assert "nodenet_cni_audit_complete 0" in figures
     assert 'nodenet_cni_host_unread_networks{host="n0003"} 1' in figures

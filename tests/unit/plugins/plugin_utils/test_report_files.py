@@ -20,14 +20,28 @@ def listing(folder):
     return sorted(one.name for one in folder.iterdir())
 
 
+def modes(folder):
+    return {one.name: one.stat().st_mode & 0o777 for one in folder.iterdir()}
+
+
 class TestWriting:
     def test_all_kinds(self, tmp_path):
         assert write_files(audits.small(), paths_in(str(tmp_path), FORMATS)) is True
         assert listing(tmp_path) == ["addresses.csv", "findings.csv", "fleet.html", "fleet.prom", "pools.csv"]
-        assert {one.stat().st_mode & 0o777 for one in tmp_path.iterdir()} == {0o644}
+        # who runs what where is for whoever made it; the exporter, which is another user, reads figures
+        assert modes(tmp_path) == {name: 0o644 if name == "fleet.prom" else 0o600 for name in listing(tmp_path)}
         assert (tmp_path / "fleet.html").read_text().startswith("<!DOCTYPE html>")
         assert (tmp_path / "fleet.prom").read_text().startswith("# HELP ")
         assert (tmp_path / "addresses.csv").read_bytes().count(b"\r") == 0
+
+    def test_the_mode_that_is_asked_for_is_that_of_all(self, tmp_path):
+        paths = paths_in(str(tmp_path), FORMATS)
+        write_files(audits.small(), paths)
+        assert write_files(audits.small(), paths, check_mode=True, mode=0o640) is True
+        assert set(modes(tmp_path).values()) == {0o600, 0o644}
+        assert write_files(audits.small(), paths, mode=0o640) is True
+        assert set(modes(tmp_path).values()) == {0o640}
+        assert write_files(audits.small(), paths, mode=0o640) is False
 
     def test_formats(self, tmp_path):
         assert {kind for kinds in FORMATS.values() for kind in kinds} == set(KINDS)
