@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs" / "docsite" / "rst").glob("guide_*.rst"))
 UTILS = ROOT / "plugins" / "module_utils"
 TROUBLE = ROOT / "docs" / "docsite" / "rst" / "guide_troubleshooting.rst"
-# heading -> how a source of ours spells it, if one does; the others are of containerd 1.6 and of the bridge plugin
+# heading -> how a source of ours spells it, if one does; the others are of containerd, kubelet, bridge, flannel and an
+# older Multus
 ERRORS = {
     "no IP addresses available in range set: 10.22.0.1-10.22.0.14": "no IP addresses available in range set: {",
     "requested IP address 10.22.0.5 is not available in range set 10.22.0.1-10.22.0.14": (
@@ -40,9 +41,12 @@ ERRORS = {
     "10.22.0.9 is reserved for shop.db-0 and still held by container p interface eth0": (
         "{reserved} and still {described(present)}"
     ),
+    "NetworkPluginNotReady": "",
     "cni plugin not initialized": "",
     "no network config found in /etc/cni/net.d": "",
+    "no networks found in /etc/cni/net.d": "",
     'failed to find plugin "bridge" in path [/opt/cni/bin]': "failed to find plugin {go_quote(plugin)} in path [{",
+    "loadFlannelSubnetEnv failed: open /run/flannel/subnet.env: no such file or directory": "",
     "netplugin failed with no error message: exit status 1": "netplugin failed with no error message: {",
     "incompatible CNI versions": "incompatible CNI versions",
     'failed to set bridge addr: "cni0" already has an IP address different from 10.23.0.1/28': "",
@@ -52,6 +56,7 @@ ERRORS = {
         "cannot find a network-attachment-definition ({request.name}) in namespace ("
     ),
     'error adding container to network "lan"': ('error adding container to network "{network}"'),
+    "delegateAdd: error invoking DelegateAdd": "",
     "have you checked that your default network is ready?": "have you checked that your default network is ready?",
 }
 
@@ -210,7 +215,8 @@ def test_the_printed_commands_name_what_there_is():
 
 
 def test_headings_are_errors_as_programs_spell_them():
-    headings = re.findall(r"^``(.*)``\n-+$", TROUBLE.read_text(encoding="utf-8"), re.M)
+    titles = re.findall(r"^(``.*``)\n-+$", TROUBLE.read_text(encoding="utf-8"), re.M)
+    headings = [text for title in titles for text in re.findall(r"``(.*?)``", title)]
     assert headings == list(ERRORS)
     paths = [path for floor in ("cni", "host_local", "multus") for path in (UTILS / floor).rglob("*.py")]
     sources = "\n".join(path.read_text(encoding="utf-8") for path in paths)
