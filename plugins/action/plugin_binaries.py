@@ -129,7 +129,8 @@ class ActionModule(ActionBase):
             pass
         if os.path.isabs(path):
             raise NodenetError(
-                f"Cannot find {path} on the controller: there is no such file; if it is on the node, set remote_src"
+                f"Cannot find {path} on the controller: there is no such file; if it is on the node, set remote_src "
+                "(roles: plugin_binaries_remote_src)"
             )
         # For an inventory without a directory ("host,") this is None, as an object or as a word.
         inventory = str((task_vars or {}).get("inventory_dir") or "")
@@ -141,7 +142,7 @@ class ActionModule(ActionBase):
         places = list(dict.fromkeys([self._loader.get_basedir(), *places]))
         raise NodenetError(
             f"Cannot find {path} on the controller: it is not in {', '.join(places)}, nor in files/ there or in a role"
-            "; if it is on the node, set remote_src"
+            "; if it is on the node, set remote_src (roles: plugin_binaries_remote_src)"
         )
 
     def _install(self, local, name, source, arguments, task_vars):

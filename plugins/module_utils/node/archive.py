@@ -289,7 +289,7 @@ def open_source(path: str) -> ArchiveSource | DirectorySource:
     except FileNotFoundError as exc:
         raise NodenetError(
             f"Cannot read {path} on this node: there is no such file; put it there, or set remote_src to false if it "
-            "is on the controller",
+            "is on the controller (roles: plugin_binaries_remote_src)",
             file=path,
             src_missing=True,
         ) from exc

@@ -39,7 +39,7 @@ CODES = {
     "bin-changed-since": (
         "BIN006", "warning", UNAFFECTED,
         "was changed by somebody else since it was installed from {source}, so it stays",
-        "name it in include to remove it all the same",
+        "name it in include to remove it all the same (roles: plugin_binaries_include)",
     ),
     "bin-drift": (
         "BIN007", "warning", UNAFFECTED,

@@ -182,7 +182,7 @@ CODES = {
     "node-probe-shared": (
         "NODE032", "info", UNAFFECTED,
         "was not probed: {reason}",
-        "set allow_shared if a probe may take an address of that segment for a moment",
+        "set allow_shared if a probe may take an address of that segment for a moment (roles: node_probe_allow_shared)",
     ),
 }
 # fmt: on

@@ -336,11 +336,15 @@ def _refuse_unexpected(
         if not expected:
             if wanted is None or (after["network"] is None and (wanted in gone or not after["known"])):
                 continue
-            hint = ", and nothing says that it shall; set expect_effective to the network that is meant"
+            hint = (
+                ", and nothing says that it shall; set expect_effective to the network that is meant "
+                "(roles: networks_expect_effective, node_remove_expect_effective)"
+            )
         if after["network"] != wanted:
             network = f"network {after['network']}" if after["network"] is not None else "no network"
             if not after["known"]:
-                network, hint = "an unknown network", f'; set {runtime}_config: "" to go by its defaults'
+                network = "an unknown network"
+                hint = f'; set {runtime}_config: "" to go by its defaults (roles: networks_{runtime}_config)'
             raise NodenetError(
                 f"Cannot write conflists in {conf_dir}: {title} would use {network} instead of {wanted} "
                 f"({after['reason']}){hint}",

@@ -150,7 +150,7 @@ def _version(master: ConfFile, wishes: Wishes, verb: str) -> str:
     if wishes.version and wishes.version != master.cni_version:
         raise NodenetError(
             f"Cannot {verb}: cni_version is {wishes.version}, but the master {master.shown} has {master.cni_version}; "
-            "leave cni_version out to follow the master",
+            "leave cni_version out to follow the master (roles: multus_cni_version)",
             cni_version=wishes.version,
             master_cni_version=master.cni_version,
         )

@@ -323,11 +323,13 @@ def _refuse_unexpected(
             if not will["known"] or (plan.result["state"] == "absent" and was["network"] not in gone):
                 continue  # unknown, or no matter of Multus'
             expected = wanted.get(runtime) or (will["network"] or "any other network")
-            hint = "; set expect_effective to the network that is meant" if will["network"] is not None else ""
+            if will["network"] is not None:
+                hint = "; set expect_effective to the network that is meant (roles: multus_expect_effective)"
         if will["network"] != expected:
             network = f"network {will['network']}" if will["network"] is not None else "no network"
             if not will["known"]:
-                network, hint = "an unknown network", f'; set {runtime}_config: "" to go by its defaults'
+                network = "an unknown network"
+                hint = f'; set {runtime}_config: "" to go by its defaults (roles: multus_{runtime}_config)'
             raise NodenetError(
                 f"Cannot {verb}: {title} would use {network} instead of {expected} ({will['reason']}){hint}",
                 effective=dict(effective["after"]),

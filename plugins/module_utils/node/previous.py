@@ -74,7 +74,7 @@ def keep(state_dir: str, bin_dir: str, kept: Mapping[str, dict[str, Any]]) -> Ca
             except OSError as exc:
                 raise NodenetError(
                     f"Cannot keep the present {name} in {store}: {exc.strerror or exc}; nothing was changed, make room "
-                    "there or set keep_previous to false",
+                    "there or set keep_previous to false (roles: plugin_binaries_keep_previous)",
                     file=path,
                 ) from exc
             added.append(target)

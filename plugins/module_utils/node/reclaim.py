@@ -175,7 +175,7 @@ def _expect_a_match(fates: Sequence[Fate], going: Sequence[Fate], evidence: Evid
     raise NodenetError(
         f"Cannot free {len(going)} address(es) on this node ({names}): none of the reservations older than the grace "
         "age is known to any source, so the sources may be wrong; name the right ones, or set force_empty=true if "
-        "really nobody is alive",
+        "really nobody is alive (variable reclaim_force_empty)",
         sources=evidence.documents(),
     )
 

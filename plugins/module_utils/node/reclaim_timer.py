@@ -177,7 +177,10 @@ def _check(names: Sequence[str], options: Mapping[str, Any]) -> None:
     if not calendar.isprintable():
         raise NodenetError(f"Cannot use on_calendar {calendar!r}: it is not one line of text")
     if names and not calendar and not options["boot"]:
-        raise NodenetError("Cannot free addresses at no time at all: set on_calendar or boot, or leave networks empty")
+        raise NodenetError(
+            "Cannot free addresses at no time at all: set on_calendar or boot, or leave networks empty "
+            "(roles: reclaim_timer_on_calendar, reclaim_timer_boot, reclaim_timer_networks)"
+        )
     analyze = systemd.find_program("systemd-analyze")
     if calendar and analyze:
         done = systemd.call(analyze, "calendar", calendar)
@@ -200,7 +203,8 @@ def _refuse_static(names: Sequence[str], options: Mapping[str, Any]) -> None:
             shown = short_list(f"{one.name} of {label(one.container_id)}" for one in held)
             raise NodenetError(
                 f"Cannot free addresses of network {name} by a timer: it holds static reservations ({shown}), which "
-                "are never freed; set with_static=true if the others shall be freed there without anybody looking"
+                "are never freed; set with_static=true if the others shall be freed there without anybody looking "
+                "(roles: reclaim_timer_with_static)"
             )
 
 

@@ -297,13 +297,14 @@ def test_missing_source(play, tmp_path, monkeypatch):
     assert result["failed"]
     assert result["msg"] == (
         f"Cannot find none.tgz on the controller: it is not in {tmp_path}, /srv/inventory, {tmp_path}/current, nor in "
-        "files/ there or in a role; if it is on the node, set remote_src"
+        "files/ there or in a role; if it is on the node, set remote_src (roles: plugin_binaries_remote_src)"
     )
     result, done = play({"inventory_dir": "None"}, src="none.tgz")
     assert "None" not in result["msg"]
     result, done = play(src="/none/none.tgz")
     assert result["msg"] == (
-        "Cannot find /none/none.tgz on the controller: there is no such file; if it is on the node, set remote_src"
+        "Cannot find /none/none.tgz on the controller: there is no such file; if it is on the node, set remote_src "
+        "(roles: plugin_binaries_remote_src)"
     )
     result, done = play(src="https://host.example/cni.tgz")
     assert result["msg"] == (

@@ -412,7 +412,7 @@ def test_a_file_that_is_read_before_multus_is_in_the_way(run_module, fails, cali
     before = tree(tmp_path)
     message = fails(NAME, calico.options(master="k8s-pod-network"))
     assert "containerd would use network first instead of multus-cni-network" in message
-    assert message.endswith("; set expect_effective to the network that is meant")
+    assert message.endswith("; set expect_effective to the network that is meant (roles: multus_expect_effective)")
     assert tree(tmp_path) == before
     done = run_module(NAME, calico.options(master="k8s-pod-network", expect_effective="first"))
     assert done["changed"] is True

@@ -116,7 +116,7 @@ def test_missing_source_can_be_told_from_other_faults(tmp_path):
     assert caught.value.facts["src_missing"] is True
     assert str(caught.value) == (
         f"Cannot read {tmp_path}/none.tgz on this node: there is no such file; put it there, or set remote_src to "
-        "false if it is on the controller"
+        "false if it is on the controller (roles: plugin_binaries_remote_src)"
     )
 
 

@@ -379,7 +379,10 @@ def test_nothing_changes_the_effective_network_unless_the_task_says_so(tmp_path)
     earlier = entry("storage", filename="05-storage.conflist", plugins=[{"type": "loopback"}])
     message = refused(tmp_path, earlier)
     assert "containerd would use network storage instead of podnet" in message
-    assert "set expect_effective to the network that is meant" in message
+    assert (
+        "set expect_effective to the network that is meant (roles: networks_expect_effective, "
+        "node_remove_expect_effective)"
+    ) in message
     do(tmp_path, earlier, expect_effective="storage")
     message = refused(tmp_path, entry("storage", state="absent"))
     assert "containerd would use network podnet instead of storage" in message
@@ -419,7 +422,7 @@ def test_what_nobody_can_tell_is_no_effective_network(tmp_path):
     with pytest.raises(NodenetError) as caught:
         conflists.make_plan(found, [entry()], {}, conflists.Options(runtimes=settings, expect_effective="net"))
     assert "containerd would use an unknown network instead of net" in str(caught.value)
-    assert 'set containerd_config: "" to go by its defaults' in str(caught.value)
+    assert ('set containerd_config: "" to go by its defaults (roles: networks_containerd_config)') in str(caught.value)
 
 
 def test_the_versions_of_the_plugins_are_looked_at(tmp_path, case):

@@ -249,7 +249,7 @@ def test_no_room_for_copies_changes_nothing(node):
         node.install(src)
     assert str(caught.value) == (
         f"Cannot keep the present bridge in {node.state}/previous: File too large; nothing was changed, make room "
-        "there or set keep_previous to false"
+        "there or set keep_previous to false (roles: plugin_binaries_keep_previous)"
     )
     assert os.listdir(str(node.bin)) == ["bridge"]
     assert kept(node) == []
