@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import time
@@ -103,7 +104,8 @@ def test_check_mode_fails_where_the_journal_could_not_be_written(node):
     node.hold("192.0.2.2", A)
     node.hold("192.0.2.3", B)
     node.state_dir.write_text("a file")
-    with pytest.raises(OSError, match="Not a directory"):
+    wanted = f"Cannot free addresses: the journal {node.state_dir}/reclaimed cannot be written: not a directory; "
+    with pytest.raises(Exception, match=wanted):
         node.gc(check_mode=True)
     with pytest.raises(Exception, match="Cannot free addresses of network net"):
         node.gc()
@@ -153,7 +155,9 @@ def test_a_state_directory_elsewhere_frees_nothing(node, refused):
 def test_without_any_authoritative_source_nothing_is_freed(node, refused):
     node.hold("192.0.2.2", A)
     node.cache(A)
-    assert "no container runtime was found" in refused(node)
+    text = refused(node)
+    assert "no container runtime was found" in text
+    assert "with the option live (variable reclaim_live)" in text
     assert "no container runtime was found" in refused(node, force_empty=True)
 
 
@@ -477,6 +481,22 @@ def test_a_journal_that_cannot_be_written_frees_nothing(node):
     (node.state_dir / "reclaimed").write_text("a file")
     with pytest.raises(Exception, match="Cannot free addresses of network net"):
         node.gc()
+    assert node.held() == ["192.0.2.2", "192.0.2.3"]
+
+
+def test_a_journal_that_cannot_be_written_is_named(node):
+    """A directory that is there and takes no file, as one of a read-only file system."""
+    node.containerd(A)
+    node.hold("192.0.2.2", A)
+    node.hold("192.0.2.3", B)
+    node.state_dir.mkdir()
+    (node.state_dir / "reclaimed").symlink_to("/proc/self")
+    with pytest.raises(Exception, match="Cannot free addresses of network net") as caught:
+        node.gc()
+    text = str(caught.value)
+    assert re.search(f": the journal {node.state_dir}/reclaimed/[0-9TZa-f-]+.json cannot be written: [a-z ]+; ", text)
+    assert "the option state_dir (variable reclaim_state_dir)" in text
+    assert ".nodenet-tmp" not in text
     assert node.held() == ["192.0.2.2", "192.0.2.3"]
 
 

@@ -29,7 +29,7 @@ CODES = {
     "fleet-pool-leaked": (
         "FLEET004", "warning", CARRIES_ON,
         "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} reserved, {leaked} leaked",
-        "give the leaked addresses back; the range need not grow",
+        "give the leaked addresses back with the playbook nodenet.cni.reclaim; the range need not grow",
     ),
     "fleet-host-missing": (
         "FLEET005", "error", UNAFFECTED,
@@ -39,7 +39,8 @@ CODES = {
     "fleet-pool-unknown": (
         "FLEET006", "warning", CARRIES_ON,
         "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} are reserved",
-        "see whether addresses leaked (the node was not told who is alive) before the range is enlarged",
+        "see whether addresses leaked before the range is enlarged, with the playbook nodenet.cni.reclaim, which only "
+        "shows what it would free; this node was not told who is alive",
     ),
     "fleet-pool-full": (
         "FLEET007", "error", FAILS,
@@ -49,12 +50,14 @@ CODES = {
     "fleet-pool-full-leaked": (
         "FLEET008", "error", FAILS,
         "network {network!r} on {host}: no address of range set {set} is free, {leaked} of {usable} leaked",
-        "give the leaked addresses back, the range need not grow; until then no further attachment gets an address",
+        "give the leaked addresses back with the playbook nodenet.cni.reclaim, the range need not grow; until then no "
+        "further attachment gets an address",
     ),
     "fleet-pool-full-unknown": (
         "FLEET009", "error", FAILS,
         "network {network!r} on {host}: no address of range set {set} is free, {reserved} of {usable} are reserved",
-        "see whether addresses leaked (the node was not told who is alive) before the range is enlarged",
+        "see whether addresses leaked before the range is enlarged, with the playbook nodenet.cni.reclaim, which only "
+        "shows what it would free; this node was not told who is alive",
     ),
     "fleet-pod-cidr-stale": (
         "FLEET010", "error", CARRIES_ON,
@@ -89,7 +92,7 @@ CODES = {
     "fleet-plan-missing": (
         "FLEET016", "warning", UNAFFECTED,
         "{address} of network {network!r} is planned for {owners}, and not reserved",
-        "run the playbook reserve",
+        "run the playbook nodenet.cni.reserve",
     ),
     "fleet-plan-unplanned": (
         "FLEET017", "info", UNAFFECTED,
@@ -104,7 +107,8 @@ CODES = {
     "fleet-conflist-drift": (
         "FLEET019", "warning", CARRIES_ON,
         "network {name!r} on {hosts} is not as on {others} other node(s): {differences}",
-        "bring the nodes to one state with the playbook bootstrap; ranges are not compared, each node has its own",
+        "bring the nodes to one state with the playbook nodenet.cni.bootstrap; ranges are not compared, each node has "
+        "its own",
     ),
     "fleet-multus-drift": (
         "FLEET020", "warning", CARRIES_ON,
@@ -125,7 +129,7 @@ CODES = {
         "FLEET023", "warning", CARRIES_ON,
         "network {network!r} on {host}: {reserved} of {usable} addresses of range set {set} are reserved, full in "
         "{left} at the rate of {per_day} a day",
-        "see whether addresses leak, else enlarge the range in time",
+        "see whether addresses leak (playbook nodenet.cni.reclaim), else enlarge the range in time",
     ),
     "fleet-range-changed": (
         "FLEET024", "info", UNAFFECTED,

@@ -104,22 +104,24 @@ CODES = {
     "ipam-pool-high": (
         "IPAM020", "warning", CARRIES_ON,
         "range set {set} ({ranges}): {reserved} of {usable} addresses are reserved",
+        "see whether addresses leaked with the playbook nodenet.cni.reclaim, which only shows what it would free; else "
         "enlarge the range before it runs out",
     ),
     "ipam-pool-leaked": (
         "IPAM021", "warning", CARRIES_ON,
         "range set {set} ({ranges}): {reserved} of {usable} addresses are reserved, {leaked} of them leaked",
-        "give the leaked addresses back; the range need not grow",
+        "give the leaked addresses back with the playbook nodenet.cni.reclaim; the range need not grow",
     ),
     "ipam-pool-full": (
         "IPAM022", "error", FAILS,
         "range set {set} ({ranges}): no address is free, {reserved} of {usable} are reserved",
-        "no further attachment gets an address; see whether addresses leaked before enlarging the range",
+        "no further attachment gets an address; see whether addresses leaked before enlarging the range, with the "
+        "playbook nodenet.cni.reclaim, which only shows what it would free",
     ),
     "ipam-leaked": (
         "IPAM023", "warning", CARRIES_ON,
         "{count} reservation(s) whose owner is not alive: {names}",
-        "give them back once the list of live attachments is known to be complete",
+        "give them back with the playbook nodenet.cni.reclaim once the list of live attachments is sure to be complete",
     ),
     "ipam-unknown-owner": (
         "IPAM024", "info", UNAFFECTED,
@@ -144,7 +146,8 @@ CODES = {
     "ipam-dir-unusable": (
         "IPAM028", "error", FAILS,
         "cannot be used, so nothing is known of it: {reason}",
-        "make it a readable directory, or see why its lock is held; everything else is reported",
+        "make it a readable directory, or see why its lock is held, and ask again; everything else is reported, and an "
+        "audit is incomplete until then",
     ),
     "ipam-owner-doubtful": (
         "IPAM029", "warning", UNAFFECTED,
@@ -195,7 +198,7 @@ CODES = {
         "IPAM037", "warning", CARRIES_ON,
         "range set {set}: {reserved} of {usable} addresses are reserved, {more} more than {since} ago; full in {left} "
         "at that rate",
-        "see whether addresses leak, else enlarge the range in time",
+        "see whether addresses leak (playbook nodenet.cni.reclaim), else enlarge the range in time",
     ),
     "ipam-range-changed": (
         "IPAM038", "info", UNAFFECTED,

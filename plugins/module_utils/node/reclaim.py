@@ -78,12 +78,15 @@ def refuse_bad_evidence(evidence: Evidence) -> None:
         reasons = "; ".join(f"{one.name}: {one.failed}" for one in evidence.failures)
         raise NodenetError(
             f"Cannot tell who is alive on this node: {reasons}; repair it, or leave it out (options sources and "
-            "containerd) if it has no containers any more",
+            "containerd, variables reclaim_sources and reclaim_containerd) if it has no containers any more",
             sources=evidence.documents(),
         )
     if not evidence.authoritative:
         raise NodenetError(
-            "Cannot tell who is alive on this node: no container runtime was found, and the option live gave no list",
+            "Cannot tell who is alive on this node: no container runtime was found, and no list was given; name the "
+            "attachments that are alive with the option live (variable reclaim_live), or the place of a runtime with "
+            "containerd, storage_root or crio_address (variables reclaim_containerd, reclaim_storage_root and "
+            "reclaim_crio_address)",
             sources=evidence.documents(),
         )
 

@@ -57,7 +57,7 @@ class Journal:
         self._by = by
 
     def add(self, network: str, data_dir: str, entries: list[dict[str, Any]], cache: list[dict[str, Any]]) -> None:
-        """Note what is about to go in a network, on disk before this returns. Raises OSError."""
+        """Note what is about to go in a network, on disk before this returns. Raises NodenetError if that cannot be."""
         self._networks.append({"network": network, "data_dir": data_dir, "entries": entries, "cache": cache})
         document = {
             "journal_version": VERSION,
@@ -66,12 +66,31 @@ class Journal:
             "networks": self._networks,
             "sources": self._sources,
         }
-        files.make_directory(self._state_dir)
-        folder = os.path.dirname(self.path)
-        files.make_directory(folder, 0o700)
-        files.sweep_temporary(folder)
-        files.replace_file(self.path, json.dumps(document, indent=1).encode(), 0o600)
+        try:
+            files.make_directory(self._state_dir)
+            folder = os.path.dirname(self.path)
+            files.make_directory(folder, 0o700)
+            files.sweep_temporary(folder)
+            files.replace_file(self.path, json.dumps(document, indent=1).encode(), 0o600)
+        except OSError as error:
+            raise NodenetError(_unwritable(self.path, error)) from None
         self.written = True
+
+
+def check_writable(state_dir: str) -> None:
+    """See, without leaving a trace, that a journal can be written. Raises NodenetError."""
+    folder = os.path.join(state_dir, FOLDER)
+    try:
+        files.check_writable(folder)
+    except OSError as error:
+        raise NodenetError(f"Cannot free addresses: {_unwritable(folder, error)}") from None
+
+
+def _unwritable(path: str, error: OSError) -> str:
+    return (
+        f"the journal {path} cannot be written: {(error.strerror or str(error)).lower()}; nothing is freed without it, "
+        "make room for it there or name another directory with the option state_dir (variable reclaim_state_dir)"
+    )
 
 
 def prune(state_dir: str, now: float) -> int:

@@ -19,7 +19,7 @@ from ..host_local.lock import LockTimeout, check_timeout
 from ..host_local.rows import printable, row, short_list
 from ..host_local.snapshot import strip_space
 from ..host_local.store import Store, StoreError
-from . import files, ipam_report, liveness, liveness_cache, mounts, reclaim, reclaim_journal
+from . import ipam_report, liveness, liveness_cache, mounts, reclaim, reclaim_journal
 from . import networks as definitions
 from .targets import Target
 
@@ -79,7 +79,7 @@ def reclaim_addresses(options: Mapping[str, Any], check_mode: bool) -> Outcome:
     going = [one for one in fates if one.goes]
     journal = None
     if going and check_mode:
-        files.check_writable(os.path.join(options["state_dir"], reclaim_journal.FOLDER))
+        reclaim_journal.check_writable(options["state_dir"])
     elif going:
         by = reclaim_journal.TIMER if options.get("unattended") else reclaim_journal.MODULE
         journal = reclaim_journal.Journal(options["state_dir"], evidence.documents(), by)

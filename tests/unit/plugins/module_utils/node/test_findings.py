@@ -89,3 +89,18 @@ def test_the_page_in_docs_is_generated_from_the_registry():
         pytest.skip("not run: the page and its generator are not part of the installed collection")
     done = subprocess.run([sys.executable, tool, "--check"], stdout=subprocess.PIPE, check=False)
     assert done.returncode == 0, done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "code", ["IPAM020", "IPAM021", "IPAM022", "IPAM023", "FLEET004", "FLEET006", "FLEET008", "FLEET009"]
+)
+def test_what_helps_against_leaked_addresses_is_named(code):
+    (hint,) = [entry[4] for entry in REGISTRY.values() if entry[0] == code]
+    assert "nodenet.cni.reclaim" in hint
+
+
+def test_hints_name_playbooks_and_modules_that_there_are():
+    folders = [os.path.join(ROOT, "playbooks"), os.path.join(ROOT, "plugins", "modules")]
+    known = {os.path.splitext(name)[0] for folder in folders for name in os.listdir(folder)}
+    named = {name for entry in REGISTRY.values() for name in re.findall(r"nodenet\.cni\.(\w+)", entry[4])}
+    assert {"reclaim", "reserve", "bootstrap"} <= named <= known
