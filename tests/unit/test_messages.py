@@ -48,7 +48,7 @@ def test_the_variables_that_messages_name_are_there():
         name.replace("{runtime}", runtime)
         for text in texts()
         for group in re.findall(r"\((?:roles:|variables?) ([a-z_{}, ]+)\)", text)
-        for name in group.split(", ")
+        for name in re.findall(r"[a-z_{}]+_[a-z_{}]+", group)
         for runtime in ("containerd", "crio")
     ]
     assert len(set(named)) > 10

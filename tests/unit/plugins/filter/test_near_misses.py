@@ -101,15 +101,12 @@ def test_what_is_somebodys_own_is_not():
 
 
 def test_no_name_of_the_collection_is_a_slip():
-    """Neither what its roles and playbooks take, register and set, nor what its guides and examples use."""
+    """Neither what its roles and playbooks take, register and set, nor what guides, examples and tests of them use."""
     names = set()
-    for path in [
-        *ROOT.glob("roles/**/*"),
-        *ROOT.glob("playbooks/**/*"),
-        *ROOT.glob("docs/**/*.rst"),
-        ROOT / "README.md",
-    ]:
-        if path.is_file():
+    folders = ("roles", "playbooks", "docs", "demo", "extensions", "tests/integration", "tests/fleet")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*")] + [ROOT / "README.md"]
+    for path in paths:
+        if path.suffix in (".yml", ".md", ".rst", ".j2", ".py"):
             names.update(re.findall(r"\b[a-z]+(?:_[a-z0-9]+)+\b", path.read_text(encoding="utf-8")))
     assert len(names) > 200
     # the one that stands there as an example of a slip
