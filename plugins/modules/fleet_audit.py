@@ -605,7 +605,7 @@ shown:
   type: dict
   sample:
     errors:
-      - "network lan: network 'lan': 192.0.2.2-192.0.2.9 on n1 overlaps 192.0.2.5-192.0.2.9 on n2 (FLEET002): give each
+      - "network 'lan': 192.0.2.2-192.0.2.9 on n1 overlaps 192.0.2.5-192.0.2.9 on n2 (FLEET002): give each
         node its own part of the subnet; sooner or later both hand out one address"
     warnings: []
     infos: []

@@ -9,25 +9,29 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.nodenet.cni.plugins.module_utils.host_local.rows import short_list
-from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES
+from ansible_collections.nodenet.cni.plugins.module_utils.node.findings import SEVERITIES, entry
 from ansible_collections.nodenet.cni.plugins.plugin_utils.fleet_reports import Json
 from ansible_collections.nodenet.cni.plugins.plugin_utils.report_data import grouped
 
 #: Lines of one kind; nobody reads more of them in a terminal.
 LIMIT = 100
+_MISSING = entry("fleet-host-missing")[0]
 
 
 def shown(merged: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
     """Return the lines of a merged audit: ``errors``, ``warnings`` and ``infos``, those of the fleet first; ``unread``.
 
-    Findings of nodes that say the same are one line, which names its hosts.
+    Findings of nodes that say the same are one line, which names its hosts. Hosts without a report come last.
     """
+    missing = [one for one in merged["findings"] if one["code"] == _MISSING]
+    fleet = [one for one in merged["findings"] if one["code"] != _MISSING]
     own = [dict({"hint": ""}, **one, hosts=[one["host"]]) for one in merged["node_findings"]]
     lines = {}
     for severity in SEVERITIES:
-        found = [(_line(one), 1) for one in merged["findings"] if one["severity"] == severity]
+        found = [(_line(one), 1) for one in fleet if one["severity"] == severity]
         groups = grouped(one for one in own if one["severity"] == severity)
-        found += [(f"{short_list(one['hosts'], 8)}: {_line(one)}", one["count"]) for one in groups]
+        found += [(f"{short_list(one['hosts'])}: {one['where']}: {_line(one)}", one["count"]) for one in groups]
+        found += [(_line(one), 1) for one in missing if one["severity"] == severity]
         lines[severity + "s"] = _limited(found)
     lines["unread"] = _limited((_unread(one), 1) for one in merged["unread"])
     return lines
@@ -35,7 +39,7 @@ def shown(merged: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
 
 def _line(one: Json) -> str:
     hint = f": {one['hint']}" if one["hint"] else ""
-    return f"{one['where']}: {one['text']} ({one['code']}){hint}"
+    return f"{one['text']} ({one['code']}){hint}"  # those of the fleet say in the text where
 
 
 def _unread(one: Json) -> str:

@@ -257,14 +257,17 @@ def test_causes_stand_before_what_comes_of_them():
 
 def test_lines_for_people_name_the_hosts_and_are_not_too_many():
     own = [{"code": "IPAM017", "severity": "warning", "where": "/d", "text": "1 outside", "hint": "wait"}]
+    own.append({"code": "IPAM018", "severity": "error", "where": "/d", "text": "1 held"})
     more = [{"code": "IPAM012", "severity": "info", "where": "/d", "text": f"file {one}"} for one in range(150)]
     reports = {f"n{number:02}": lan() for number in range(10)}
     for found in reports.values():
         found["findings"] = [*own, *more]
     reports["n99"] = None
     lines = shown(merge(reports))
-    assert lines["errors"][0].startswith("n99: no report of host n99: it reported nothing (FLEET005): see why")
     hosts = "n00, n01, n02, n03, n04, n05, n06, n07 and 2 more"
+    # hundreds of hosts without a report shall not hide what the others say
+    assert lines["errors"][0] == f"{hosts}: /d: 1 held (IPAM018)"
+    assert lines["errors"][1].startswith("no report of host n99: it reported nothing (FLEET005): see why")
     assert lines["warnings"] == [f"{hosts}: /d: 1 outside (IPAM017): wait"]
     assert len(lines["infos"]) == 101
     assert lines["infos"][0] == f"{hosts}: /d: file 0 (IPAM012)"
