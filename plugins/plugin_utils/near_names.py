@@ -46,12 +46,13 @@ def near_misses(names: t.Iterable[str], known: t.Mapping[str, str]) -> dict[str,
     """
     plain = {_joined(name): name for name in known}
     words = {name: _words(name) for name in known}
+    first = {each[0] for each in words.values()}
     beginnings: dict[str, bool] = {}
     found = {}
     for name in sorted(set(names) - set(known)):
         given = _words(name)
         if given[0] not in beginnings:  # of a great many variables nearly all begin otherwise
-            beginnings[given[0]] = any(_alike(given[0], each[0]) for each in words.values())
+            beginnings[given[0]] = any(_alike(given[0], each) for each in first)
         if _joined(name) in plain:
             found[name] = plain[_joined(name)]
         elif beginnings[given[0]]:
@@ -74,6 +75,7 @@ def _is_slip(given: list[str], meant: list[str], prefix: list[str]) -> bool:
     return not other_word or sum(right) >= _LETTERS
 
 
+@functools.lru_cache(maxsize=None)
 def _alike(given: str, meant: str) -> bool:
     """Tell whether one word may be a slip of the other, or is the same."""
     if given == meant or _singular(given) == _singular(meant):

@@ -413,5 +413,5 @@ def test_the_readme_lists_all_content_and_nothing_else():
     named = set(re.findall(r"^\| `(?:nodenet\.cni\.)?(\w+)`", section, re.MULTILINE))
     present = {path.stem for path in modules()} | {role.name for role in roles()}
     present |= {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
-    present |= {path.stem for path in (ROOT / "plugins" / "filter").glob("*.py")}
+    present |= {path.stem for kind in ("filter", "lookup") for path in (ROOT / "plugins" / kind).glob("*.py")}
     assert named == present
