@@ -73,7 +73,8 @@ from ansible_collections.nodenet.cni.plugins.plugin_utils import near_names
 class LookupModule(LookupBase):
     """A lookup and no filter: for one filter, ansible-core loads all of a collection's, on each host."""
 
-    def run(self, terms, variables=None, own=(), known=None):
+    def run(self, terms, variables=None, **kwargs):
+        known = kwargs.get("known")
         wanted = near_names.role_variables() if known is None else dict.fromkeys(map(str, known), "")
-        names = set(map(str, terms or variables or ())) - set(map(str, own))
+        names = set(map(str, terms or variables or ())) - set(map(str, kwargs.get("own") or ()))
         return [{"name": name, "meant": meant} for name, meant in near_names.near_misses(names, wanted).items()]
