@@ -111,6 +111,8 @@ options:
         addresses on this node than before.
       - Another node may still use some of what it newly hands out, and may hand out what it gives up while it is in use
         here. So this is for one run, when you know that neither is the case.
+      - Also whether a network may get another name or another data dir while addresses that it hands out are in use by
+        the old one, of which it would know nothing.
     type: bool
     default: false
   backup_dir:

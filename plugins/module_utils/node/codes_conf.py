@@ -319,6 +319,13 @@ CODES = {
         "keep the ranges until they are free, for another node may hand them out; or see that none does, and allow it "
         "once with move_ranges (networks_move_ranges of the role)",
     ),
+    "conf-held-elsewhere": (
+        "CONF063", "error", UNAFFECTED,
+        "{count} address(es) that network {network} hands out, such as {example}, are in use by {old}, and {new} would "
+        "know nothing of it",
+        "keep name and data dir of the network until they are free; or see that nobody uses them, and allow it once "
+        "with move_ranges (networks_move_ranges of the role)",
+    ),
     "conf-range-left": (
         "CONF062", "warning", UNAFFECTED,
         "{count} address(es) of network {network}, such as {example}, are in use, but not in its new ranges {new}",

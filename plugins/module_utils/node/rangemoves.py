@@ -5,7 +5,8 @@
 """Whether a conflist that takes the place of another moves the addresses that a node hands out.
 
 Where one layer 2 segment reaches over nodes, what a node newly hands out may still be in use on the node that had it
-before, and what it gives up another node may hand out a moment later. Then two pods have one address.
+before, and what it gives up another node may hand out a moment later. And a network of another name, or with another
+data dir, knows nothing of what is in use by the directory of before. Then two pods have one address.
 """
 
 from __future__ import annotations
@@ -32,17 +33,22 @@ if TYPE_CHECKING:
 def check(
     conf_dir: str,
     files: Sequence[ConfFile],
+    later: Sequence[ConfFile],
     written: Iterable[ConfFile],
     flannel_subnet_file: str,
     held: Callable[[str, str], list[Address]],
 ) -> list[dict[str, Any]]:
     """Return a fact for each network of *written* that hands out other addresses than *files* say at present.
 
+    :param later: the files as they would be
     :param held: tells the addresses that have a file, by data dir and network
     """
     before = {one.name: one for one in _networks(conf_dir, files, flannel_subnet_file)}
+    staying = {_directory(one) for one in _networks(conf_dir, later, flannel_subnet_file)}
+    left_behind = [one for one in before.values() if _directory(one) not in staying]
     facts = []
     for after in _networks(conf_dir, written, flannel_subnet_file):
+        facts += _unknown(after, left_behind, held)
         old = _spans(before[after.name]) if after.name in before else []
         new = _spans(after)
         if not old or not new or old == new:
@@ -57,6 +63,27 @@ def check(
             kind = "conf-range-left-shared" if after.scope == "shared" else "conf-range-left"
             facts.append(dict(params, kind=kind, count=len(left), example=str(min(left, key=_order)), new=_text(new)))
     return facts
+
+
+def _unknown(
+    after: networks.Network, left_behind: Iterable[networks.Network], held: Callable[[str, str], list[Address]]
+) -> Iterator[dict[str, Any]]:
+    """Yield a fact for each directory that no network uses any more, but pods, whose addresses *after* hands out."""
+    for one in left_behind:
+        spans, known = _spans(after), set(held(after.data_dir, after.name))
+        unknown = [each for each in held(one.data_dir, one.name) if _lies_in(each, spans) and each not in known]
+        if unknown:
+            params: dict[str, Any] = {
+                "network": after.name,
+                "count": len(unknown),
+                "example": str(min(unknown, key=_order)),
+            }
+            params.update(old=network_dir(one.data_dir, one.name), new=network_dir(after.data_dir, after.name))
+            yield dict(params, kind="conf-held-elsewhere", where=after.source)
+
+
+def _directory(network: networks.Network) -> str:
+    return os.path.realpath(network_dir(network.data_dir, network.name))
 
 
 def held_addresses(data_dir: str, network: str) -> list[Address]:

@@ -637,6 +637,35 @@ def test_a_new_network_has_no_addresses_of_before(tmp_path):
     assert do(tmp_path / "net.d", shared(tmp_path, FIRST))["findings"] == []
 
 
+@pytest.mark.parametrize("kind", ["macvlan", "bridge"])
+def test_another_data_dir_has_to_know_what_is_in_use(tmp_path, kind):
+    old, new = tmp_path / "old", tmp_path / "new"
+    do(tmp_path / "net.d", shared(old, FIRST, kind=kind))
+    hold(old, "10.60.1.7", "10.60.1.9", "10.60.1.200")
+    hold(new, "10.60.1.9")
+    message = refused(tmp_path / "net.d", shared(new, FIRST, kind=kind))
+    assert (
+        f"1 address(es) that network lan hands out, such as 10.60.1.7, are in use by {old}/lan, and {new}/lan"
+        in message
+    )
+    (new / "link").symlink_to(old)
+    assert do(tmp_path / "net.d", shared(new / "link", FIRST, kind=kind))["findings"] == []
+    hold(new, "10.60.1.7")
+    assert do(tmp_path / "net.d", shared(new, FIRST, kind=kind))["findings"] == []
+    do(tmp_path / "net.d", shared(tmp_path / "third", FIRST, kind=kind), move_ranges=True)
+
+
+def test_another_name_has_to_know_what_is_in_use(tmp_path):
+    do(tmp_path / "net.d", dict(shared(tmp_path, FIRST), filename="10-lan.conflist"))
+    hold(tmp_path, "10.60.1.7")
+    gone = entry("lan", state="absent")
+    renamed = shared(tmp_path, FIRST, name="office")
+    message = refused(tmp_path / "net.d", gone, renamed, expect_effective="office")
+    assert f"are in use by {tmp_path}/lan, and {tmp_path}/office would know nothing of it" in message
+    # other addresses may be anybody's, and beside the old network it is another finding
+    do(tmp_path / "net.d", gone, shared(tmp_path, SECOND, name="office"), expect_effective="office")
+
+
 # --- networks that cannot work ----------------------------------------------------------------------------------------
 
 
