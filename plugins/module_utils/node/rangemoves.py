@@ -46,7 +46,7 @@ def check(
     before = {one.name: one for one in _networks(conf_dir, files, flannel_subnet_file)}
     staying = {_directory(one) for one in _networks(conf_dir, later, flannel_subnet_file)}
     left_behind = [one for one in before.values() if _directory(one) not in staying]
-    facts = []
+    facts: list[dict[str, Any]] = []
     for after in _networks(conf_dir, written, flannel_subnet_file):
         facts += _unknown(after, left_behind, held)
         old = _spans(before[after.name]) if after.name in before else []
