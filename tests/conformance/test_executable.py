@@ -10,11 +10,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import calls
 import pytest
+from loading import loaded
 
 POOL = {"subnet": "10.1.2.0/24"}
 
@@ -106,37 +106,15 @@ def test_an_interrupt_ends_it_without_a_traceback(executable):
     assert (process.returncode, stdout, stderr) == (-signal.SIGINT, b"", b"")
 
 
-def starter(executable):
-    """Return the script that Python reads: the launcher's first line names it."""
-    with open(executable, encoding="utf-8") as stream:
-        named = stream.readline()[len("#!") :].split()[0]
-    assert os.path.basename(named) == os.path.basename(executable)
-    return named
-
-
-def loaded(executable, env, config):
-    """Return the modules that a call loads besides those that the interpreter starts with."""
-    command = [os.path.realpath(sys.executable), "-IBS", "-X", "importtime"]
-    executable = starter(executable)
-    bare = subprocess.run([*command, "-c", "pass"], stderr=subprocess.PIPE, check=True).stderr
-    call = subprocess.run([*command, executable], env=env, input=config, capture_output=True, check=True).stderr
-    names = [{line.rpartition(b"|")[2].strip().decode() for line in text.splitlines()} for text in (bare, call)]
-    return names[1] - names[0]
-
-
 def test_it_loads_only_what_the_command_needs(tmp_path, executable):
     """Loading is what a call costs; no package of the interpreter that is large, and no part of ours for nothing."""
     config = calls.configuration(tmp_path, POOL)
     by_command = {
         command: loaded(executable, calls.environment(command), config) for command in ("ADD", "CHECK", "DEL")
     }
-    for names in by_command.values():
-        foreign = {name for name in names if not name.startswith("nodenet_cni")}
+    for foreign, _ours in by_command.values():
         assert foreign <= {"__future__", "_json", "_signal", "_stat", "errno", "fcntl", "gc", "posix", "time"}, foreign
-    ours = {
-        command: {name.rpartition(".")[2] for name in names if name.startswith("nodenet_cni.")}
-        for command, names in by_command.items()
-    }
+    ours = {command: names for command, (_foreign, names) in by_command.items()}
     assert {"adding", "allocator", "results", "newfile"} <= ours["ADD"]
     assert not {"upkeep", "resolvconf", "idforms", "args", "beside"} & ours["ADD"]
     assert not {"adding", "allocator", "results", "newfile", "upkeep"} & ours["CHECK"]
@@ -151,6 +129,6 @@ def test_what_a_pod_costs(tmp_path, executable):
     for sticky in (False, True):
         config = calls.configuration(tmp_path, dict(POOL, stickyStatic=sticky))
         env = calls.environment("ADD", f"c{int(sticky)}", CNI_ARGS=args)
-        names = {name.rpartition(".")[2] for name in loaded(executable, env, config)}
+        _foreign, names = loaded(executable, env, config)
         assert "args" in names
         assert ("sticky" in names) is sticky
