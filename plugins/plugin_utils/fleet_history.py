@@ -216,7 +216,7 @@ class _Sight:
         if not about <= self._reported:
             return False
         if host:
-            return not any(_lies_in(place, path) or _lies_in(path, place) for path in self._paths.get(host, ()))
+            return not any(_one_holds_other(place, path) for path in self._paths.get(host, ()))
         if code in _DRIFT:
             return self._compares
         unread = {name for one in about for name in self._networks.get(one, ())}
@@ -230,8 +230,9 @@ def _about(row: t.Sequence[str]) -> set[str]:
     return {row[0]} if row[0] else set(json.loads(row[6]))
 
 
-def _lies_in(place: str, path: str) -> bool:
-    return place == path or place.startswith(path.rstrip("/") + "/")
+def _one_holds_other(one: str, other: str) -> bool:
+    short, long = sorted((one.rstrip("/") + "/", other.rstrip("/") + "/"), key=len)
+    return long.startswith(short)
 
 
 def _quoted(path: str) -> str:
