@@ -297,6 +297,7 @@ def bench_calls(them, config, size, quick):
     before = [None, "DEL", None]  # an ADD has to find a directory that a DEL of before has left a second ago
     quiet = []
     for _turn in range(2 if quick else 5):
+        them.settle(config)  # the processor has slept before each of the calls, too
         row = [them.start()]
         for driver in drivers:
             for command, undo in zip(COMMANDS, before):
