@@ -85,7 +85,8 @@ options:
       - What is refused.
       - V(strict) refuses every finding of severity C(error) in what is to be written, for example repeated keys.
       - V(upstream) refuses only what the runtime or a plugin refuses too.
-      - V(none) writes what it is given; findings are still reported.
+      - V(none) writes what it is given; findings are still reported. Addresses that would move need O(move_ranges) all
+        the same.
       - Unless it is V(none), a network is not written beside a broken file for which containerd would load none at all,
         nor on a bridge to which another network gives another address.
     type: str

@@ -326,6 +326,12 @@ CODES = {
         "keep name and data dir of the network until they are free; or see that nobody uses them, and allow it once "
         "with move_ranges (networks_move_ranges of the role)",
     ),
+    "conf-held-unknown": (
+        "CONF064", "error", UNAFFECTED,
+        "nobody can tell which addresses of network {network} are in use, {path} cannot be read: {reason}",
+        "make it readable; or see that nobody uses any, and allow it once with move_ranges (networks_move_ranges of "
+        "the role)",
+    ),
     "conf-range-left": (
         "CONF062", "warning", UNAFFECTED,
         "{count} address(es) of network {network}, such as {example}, are in use, but not in its new ranges {new}",

@@ -36,9 +36,7 @@ def check(
     if options.validate != "none":
         _refuse_nothing(later, effective["containerd"], facts, options)
         _refuse_clashes(found.path, {one.network for one in written}, facts)
-    moves = rangemoves.check(
-        found.path, found.files, later.files, written, options.flannel_subnet_file, rangemoves.held_addresses
-    )
+    moves = rangemoves.check(found.path, found.files, later.files, written, options.flannel_subnet_file)
     grave = [item for item in findings.from_facts(moves) if item["severity"] == "error"]
     if grave and not options.move_ranges:
         raise NodenetError(f"Cannot write conflist {grave[0]['where']}: {_reasons(grave)}", findings=grave)

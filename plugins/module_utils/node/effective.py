@@ -112,8 +112,10 @@ def _unfit(one: ConfFile, settings: Settings) -> str:
     missing = [name for name in one.types if installed is not None and not installed(name)]
     if missing:
         return f"no plugin {', '.join(missing)}"
-    for name in one.types if speaks is not None and one.cni_version else ():
-        told = speaks(name)  # type: ignore[misc]
+    if speaks is None or not one.cni_version:
+        return ""
+    for name in one.types:
+        told = speaks(name)
         if told and one.cni_version not in told:
             return f"{name} does not speak {one.cni_version}"
     return ""

@@ -54,16 +54,16 @@ class Lookup:
             if not name:
                 raise NodenetError("resource name may not be empty")
             raise Missing(name, sorted(one[0] for one in self._given if one[1] == name))
-        return self._fetch(namespace, name)
+        return self._fetch(self.client, namespace, name)
 
-    def _fetch(self, namespace: str, name: str) -> dict[str, Any]:
+    def _fetch(self, client: Client, namespace: str, name: str) -> dict[str, Any]:
         from ..multus.kube import NotFound
 
         if (namespace, name) not in self._fetched:
             try:
-                self._fetched[namespace, name] = self.client.nad(namespace, name)  # type: ignore[union-attr]
+                self._fetched[namespace, name] = client.nad(namespace, name)
             except NotFound as error:
-                self._fetched[namespace, name] = Missing(name, self._elsewhere(namespace, name), str(error))
+                self._fetched[namespace, name] = Missing(name, self._elsewhere(client, namespace, name), str(error))
             except NodenetError as error:
                 self._fetched[namespace, name] = error
         found = self._fetched[namespace, name]
@@ -71,11 +71,11 @@ class Lookup:
             raise found
         return found
 
-    def _elsewhere(self, namespace: str, name: str) -> list[str]:
+    def _elsewhere(self, client: Client, namespace: str, name: str) -> list[str]:
         found = [one[0] for one in self._given if one[1] == name]
         if namespace != "default":
             try:
-                self.client.nad("default", name)  # type: ignore[union-attr]
+                client.nad("default", name)
                 found.append("default")
             except NodenetError:
                 pass  # it was a guess

@@ -21,7 +21,7 @@ from . import networks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from typing import Any, Tuple
 
     from .confdir import ConfFile
@@ -36,61 +36,64 @@ def check(
     later: Sequence[ConfFile],
     written: Iterable[ConfFile],
     flannel_subnet_file: str,
-    held: Callable[[str, str], list[Address]],
 ) -> list[dict[str, Any]]:
-    """Return a fact for each network of *written* that hands out other addresses than *files* say at present.
+    """Return a fact for each network of *written* that hands out other addresses than before; reads the data dirs.
 
-    :param later: the files as they would be
-    :param held: tells the addresses that have a file, by data dir and network
+    :param files: the files at present, *later* as they would be
     """
     before = {one.name: one for one in _networks(conf_dir, files, flannel_subnet_file)}
     staying = {_directory(one) for one in _networks(conf_dir, later, flannel_subnet_file)}
     left_behind = [one for one in before.values() if _directory(one) not in staying]
     facts: list[dict[str, Any]] = []
     for after in _networks(conf_dir, written, flannel_subnet_file):
-        facts += _unknown(after, left_behind, held)
-        old = _spans(before[after.name]) if after.name in before else []
-        new = _spans(after)
-        if not old or not new or old == new:
-            continue
-        params: dict[str, Any] = {"where": after.source, "network": after.name}
-        added = list(_beyond(new, old))
-        if added and after.scope == "shared":
-            facts.append(dict(params, kind="conf-range-new", new=_text(added), old=_text(old)))
-        gone = list(_beyond(old, new))
-        left = [one for one in held(after.data_dir, after.name) if _lies_in(one, gone)] if gone else []
-        if left:
-            kind = "conf-range-left-shared" if after.scope == "shared" else "conf-range-left"
-            facts.append(dict(params, kind=kind, count=len(left), example=str(min(left, key=_order)), new=_text(new)))
+        try:
+            # one by one, to keep what was found before a directory that cannot be read
+            for fact in _moves(after, before.get(after.name), left_behind):
+                facts.append(dict(fact, where=after.source, network=after.name))
+        except OSError as error:
+            params = {"where": after.source, "network": after.name, "path": str(error.filename)}
+            facts.append(dict(params, kind="conf-held-unknown", reason=error.strerror or str(error)))
     return facts
 
 
-def _unknown(
-    after: networks.Network, left_behind: Iterable[networks.Network], held: Callable[[str, str], list[Address]]
+def _moves(
+    after: networks.Network, before: networks.Network | None, left_behind: Iterable[networks.Network]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a fact for each directory that no network uses any more, but pods, whose addresses *after* hands out."""
-    for one in left_behind:
-        spans, known = _spans(after), set(held(after.data_dir, after.name))
-        unknown = [each for each in held(one.data_dir, one.name) if _lies_in(each, spans) and each not in known]
+    new = _spans(after)
+    old = _spans(before) if before is not None else []
+    shared = after.scope == "shared"
+    added = list(_beyond(new, old)) if old else []
+    if added and shared:
+        yield {"kind": "conf-range-new", "new": _text(added), "old": _text(old)}
+    if new and new != old:
+        # without ranges of before whatever is there counts
+        outside = [one for one in _held(after) if not _lies_in(one, new) and (not old or _lies_in(one, old))]
+        if outside:
+            kind = "conf-range-left-shared" if shared else "conf-range-left"
+            yield {"kind": kind, "new": _text(new), **_counted(outside)}
+    for one in left_behind:  # its directory no network uses any more, but pods do
+        unknown = {each for each in _held(one) if _lies_in(each, new)}.difference(_held(after))
         if unknown:
-            params: dict[str, Any] = {
-                "network": after.name,
-                "count": len(unknown),
-                "example": str(min(unknown, key=_order)),
-            }
-            params.update(old=network_dir(one.data_dir, one.name), new=network_dir(after.data_dir, after.name))
-            yield dict(params, kind="conf-held-elsewhere", where=after.source)
+            yield {"kind": "conf-held-elsewhere", "old": _path(one), "new": _path(after), **_counted(unknown)}
+
+
+def _counted(found: Collection[Address]) -> dict[str, Any]:
+    return {"count": len(found), "example": str(min(found, key=_order))}
+
+
+def _path(network: networks.Network) -> str:
+    return network_dir(network.data_dir, network.name)
 
 
 def _directory(network: networks.Network) -> str:
-    return os.path.realpath(network_dir(network.data_dir, network.name))
+    return os.path.realpath(_path(network))
 
 
-def held_addresses(data_dir: str, network: str) -> list[Address]:
-    """Return the addresses that have a file in a network's directory, whatever the file says."""
+def _held(network: networks.Network) -> list[Address]:
+    """Return the addresses that have a file in a network's directory, whatever the file says. Raises OSError."""
     try:
-        names = os.listdir(network_dir(data_dir, network))
-    except (OSError, ValueError):
+        names = os.listdir(_path(network))
+    except (FileNotFoundError, NotADirectoryError):
         return []
     found = []
     for name in names:

@@ -568,6 +568,7 @@ def hold(data_dir, *addresses, network="lan"):
 
 FIRST, SECOND = ("10.60.1.0", "10.60.1.127"), ("10.60.1.128", "10.60.1.255")
 OUT = ("10.60.1.64", "10.60.1.99")
+OTHER = ("10.60.1.200", "10.60.1.210")
 LESS = ("10.60.1.0", "10.60.1.63")
 SIX = ("fd00:60::10", "fd00:60::1f")
 
@@ -632,9 +633,34 @@ def test_a_network_of_one_node_may_move_and_says_what_is_held(tmp_path):
     assert "2 address(es) of network lan, such as 10.60.1.128, are in use" in found["text"]
 
 
-def test_a_new_network_has_no_addresses_of_before(tmp_path):
-    hold(tmp_path, "10.60.1.200")
-    assert do(tmp_path / "net.d", shared(tmp_path, FIRST))["findings"] == []
+@pytest.mark.parametrize(
+    "before", [None, "{", '{"cniVersion": "1.0.0", "name": "lan", "plugins": [{"type": "macvlan"}]}']
+)
+def test_where_no_ranges_of_before_are_known_all_that_is_held_counts(tmp_path, before):
+    """The file is new, broken, or said nothing of addresses: containers may have some all the same."""
+    (tmp_path / "net.d").mkdir()
+    if before:
+        (tmp_path / "net.d" / "10-lan.conflist").write_text(before)
+    hold(tmp_path, "10.60.1.7", "10.60.1.200")
+    message = refused(tmp_path / "net.d", shared(tmp_path, FIRST))
+    assert "1 address(es) of network lan, such as 10.60.1.200, are in use on this node" in message
+    assert do(tmp_path / "net.d", shared(tmp_path, FIRST, OTHER))["findings"] == []
+
+
+def test_where_nobody_can_tell_what_is_held_a_network_stays_as_it_is(tmp_path):
+    """Not being able to look is not the same as finding nothing. What is known already is told as well."""
+    do(tmp_path / "net.d", shared(tmp_path, FIRST))
+    (tmp_path / "lan").symlink_to(tmp_path / "lan")
+    message = refused(tmp_path / "net.d", shared(tmp_path, SECOND))
+    assert "network lan would hand out 10.60.1.128-10.60.1.255 on this node" in message
+    assert (
+        f"nobody can tell which addresses of network lan are in use, {tmp_path}/lan cannot be read: Too many levels"
+        in message
+    )
+    changed = shared(tmp_path, FIRST)
+    changed["plugins"][0]["mtu"] = 1400
+    assert do(tmp_path / "net.d", changed)["changed"], "its addresses stay"
+    do(tmp_path / "net.d", shared(tmp_path, SECOND), move_ranges=True)
 
 
 @pytest.mark.parametrize("kind", ["macvlan", "bridge"])
